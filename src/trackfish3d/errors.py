@@ -1,0 +1,19 @@
+"""Errors that a user can cause and mend.
+
+The command line prints them as one line and exits with code 2; a traceback is shown only with ``--debug``.
+"""
+
+
+class TrackFishError(Exception):
+    """A mistake in the input or the call. The message names the file, row or camera and what to do."""
+
+
+class InputError(TrackFishError):
+    """A file, or a value in it, that cannot be used."""
+
+
+class MissingExtraError(TrackFishError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'trackfish3d[{extra}]'")
