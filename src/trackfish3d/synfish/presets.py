@@ -1,0 +1,80 @@
+"""How a school behaves: the zones, the walls, the swimming, as validated settings with three named presets."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from trackfish3d.errors import InputError
+from trackfish3d.synfish import _school_kernels as k
+
+
+class SchoolSettings(BaseModel):
+    """Zones in body lengths, weights relative to a fish's wish to swim on, rates per frame.
+
+    The zones are those of Couzin et al. (2002): bodies closer than ``repulsion_radius`` push apart, headings
+    within ``alignment_radius`` agree, centres up to ``attraction_radius`` draw together. Distances for
+    repulsion are between bodies, not centres, because a fish is long.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    length: float = Field(3.0, gt=0, description="mean body length, world units")
+    cruise: float = Field(0.04, gt=0, le=0.15, description="cruising speed, body lengths a frame")
+    repulsion_radius: float = Field(0.8, gt=0)
+    alignment_radius: float = Field(2.5, gt=0)
+    attraction_radius: float = Field(12.0, gt=0)
+    repulsion: float = Field(1.2, ge=0)
+    alignment: float = Field(0.35, ge=0)
+    attraction: float = Field(0.2, ge=0)
+    wall_margin: float = Field(1.0, gt=0, description="where a wall begins to be felt, body lengths")
+    wall: float = Field(3.0, ge=0)
+    milling: float = Field(0.0, ge=0, description="pull into a common rotation about the volume's middle")
+    layering: float = Field(0.5, ge=0, description="pull of a fish towards the depth it prefers")
+    wander: float = Field(0.25, ge=0)
+    wander_memory: float = Field(0.97, ge=0, lt=1)
+    turn_max: float = Field(0.10, gt=0, le=0.5, description="radians a frame")
+    turn_smooth: float = Field(0.25, gt=0, le=1)
+    burst_chance: float = Field(0.03, ge=0, le=1)
+    burst_frames: float = Field(8.0, ge=1)
+    burst_speed: float = Field(1.6, gt=1, le=1.9, description="in units of the cruising speed")
+    coast_speed: float = Field(0.75, gt=0, le=1)
+    pitch_max: float = Field(0.5, gt=0, lt=1.5, description="radians")
+    size_variation: float = Field(0.05, ge=0, le=0.2)
+    speed_variation: float = Field(0.10, ge=0, le=0.3)
+
+    def row(self) -> np.ndarray:
+        """Pack what the kernel reads, in its column order."""
+        row = np.zeros(k.SETTINGS_COLUMNS)
+        row[k.REPULSION_RADIUS] = self.repulsion_radius
+        row[k.ALIGNMENT_RADIUS] = self.alignment_radius
+        row[k.ATTRACTION_RADIUS] = self.attraction_radius
+        row[k.REPULSION], row[k.ALIGNMENT], row[k.ATTRACTION] = self.repulsion, self.alignment, self.attraction
+        row[k.WALL_MARGIN], row[k.WALL] = self.wall_margin, self.wall
+        row[k.MILLING], row[k.LAYERING] = self.milling, self.layering
+        row[k.WANDER], row[k.WANDER_MEMORY] = self.wander, self.wander_memory
+        row[k.TURN_MAX], row[k.TURN_SMOOTH] = self.turn_max, self.turn_smooth
+        row[k.BURST_CHANCE], row[k.BURST_FRAMES] = self.burst_chance, self.burst_frames
+        row[k.BURST_SPEED], row[k.COAST_SPEED] = self.burst_speed, self.coast_speed
+        row[k.PITCH_MAX], row[k.HOME], row[k.STEP_MAX] = self.pitch_max, 1.0, 1.9
+        return row
+
+
+PRESETS: dict[str, SchoolSettings] = {
+    # Loose shoal in a small tank: much wandering, weak alignment, walls matter.
+    "tank": SchoolSettings(
+        length=3.5, cruise=0.035, repulsion_radius=0.5, alignment=0.2, attraction=0.12, wander=0.35,
+        wander_memory=0.96, turn_max=0.14, layering=0.25,
+    ),  # fmt: skip
+    # A school in open water that keeps together and turns as one.
+    "open": SchoolSettings(alignment=0.5, attraction=0.3, wander=0.2, layering=0.3),
+    # Fish circling a common axis, as confined schools do: the paper's scenes.
+    "milling": SchoolSettings(milling=0.45, alignment=0.25, attraction=0.12, wander=0.2),
+}
+
+
+def preset(name: str) -> SchoolSettings:
+    """Return the settings called ``name``."""
+    if name not in PRESETS:
+        raise InputError(f"preset '{name}' is not known; choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
