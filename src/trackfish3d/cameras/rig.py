@@ -1,0 +1,72 @@
+"""An ordered set of cameras that share one world."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .camera import Camera
+
+
+@dataclass(frozen=True, eq=False)
+class CameraRig:
+    """Cameras in a fixed order, and the unit of their world.
+
+    Cameras are found by name; the order only fixes the columns of per-camera arrays.
+    """
+
+    cameras: tuple[Camera, ...]
+    units: str = "unit"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cameras", tuple(self.cameras))
+        if not self.cameras:
+            raise InputError("a rig needs at least one camera")
+        names = self.names
+        twice = {n for n in names if names.count(n) > 1}
+        if twice:
+            raise InputError(f"camera name used twice: {', '.join(sorted(twice))}")
+
+    def __len__(self) -> int:
+        return len(self.cameras)
+
+    def __iter__(self) -> Iterator[Camera]:
+        return iter(self.cameras)
+
+    def __getitem__(self, key: int | str) -> Camera:
+        return self.cameras[self.index(key) if isinstance(key, str) else key]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The cameras' names, in order."""
+        return tuple(c.name for c in self.cameras)
+
+    def index(self, name: str) -> int:
+        """Position of the camera called `name`."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise InputError(f"unknown camera '{name}'; the rig has {', '.join(self.names)}") from None
+
+    @cached_property
+    def packed(self) -> NDArray[np.float64]:
+        """(C, P) all cameras for Numba kernels; see `_layout`."""
+        packed = np.stack([c.packed for c in self.cameras])
+        packed.setflags(write=False)
+        return packed
+
+    @property
+    def refractive(self) -> bool:
+        """Whether any camera looks through an interface."""
+        return any(c.interfaces for c in self.cameras)
+
+    def without_water(self) -> "CameraRig":
+        """Return the same rig with every interface taken away."""
+        return CameraRig(tuple(c.without_water() for c in self.cameras), self.units)
+
+    def select(self, names: tuple[str, ...]) -> "CameraRig":
+        """Return the rig of these cameras, in this order."""
+        return CameraRig(tuple(self[n] for n in names), self.units)
