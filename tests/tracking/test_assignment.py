@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from trackfish3d.tracking.assignment import assign
+from trackfish3d.tracking.assignment import assign, assign_edges
 
 
 def _pairs(row_to_col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -48,9 +48,7 @@ def test_complete_matrices_give_scipys_pairs(rows: int, columns: int, seed: int)
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 6), st.floats(0, 1), st.integers(0, 2**32 - 1))
-def test_forbidden_pairs_leave_most_pairs_at_least_cost(
-    rows: int, columns: int, density: float, seed: int
-) -> None:
+def test_forbidden_pairs_leave_most_pairs_at_least_cost(rows: int, columns: int, density: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cost = rng.normal(size=(rows, columns)) * 10
     cost[rng.random(cost.shape) > density] = np.inf
@@ -64,9 +62,7 @@ def test_forbidden_pairs_leave_most_pairs_at_least_cost(
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0.02, 0.5), st.integers(0, 2**32 - 1))
-def test_large_sparse_matrices_cost_what_scipy_finds(
-    rows: int, columns: int, density: float, seed: int
-) -> None:
+def test_large_sparse_matrices_cost_what_scipy_finds(rows: int, columns: int, density: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     cost = rng.random((rows, columns))
     cost[rng.random(cost.shape) > density] = np.inf
@@ -109,3 +105,28 @@ def test_empty_matrices_leave_every_row_alone(shape: tuple[int, int]) -> None:
 
 def test_all_forbidden_leaves_every_row_alone() -> None:
     np.testing.assert_array_equal(assign(np.full((3, 2), np.inf)), [-1, -1, -1])
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(0.01, 0.4), st.integers(0, 2**32 - 1))
+def test_components_give_the_same_pairs_as_the_whole_matrix(rows: int, columns: int, density: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cost = np.where(rng.random((rows, columns)) < density, rng.random((rows, columns)), np.inf)
+    i, j = np.nonzero(np.isfinite(cost))
+    shuffled = rng.permutation(len(i))
+    i, j = i[shuffled], j[shuffled]
+    chosen = assign_edges(i, j, cost[i, j], rows, columns, np.inf)
+    by_edges = np.where(chosen >= 0, j[chosen] if len(j) else -1, -1)
+    np.testing.assert_array_equal(by_edges, assign(cost))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(0.01, 0.4), st.integers(0, 2**32 - 1))
+def test_with_free_solitude_the_total_weight_is_greatest(rows: int, columns: int, density: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight = np.where(rng.random((rows, columns)) < density, rng.random((rows, columns)), 0.0)
+    i, j = np.nonzero(weight)
+    chosen = assign_edges(i, j, -weight[i, j], rows, columns, 0.0)
+    taken = chosen[chosen >= 0]
+    assert len(set(j[taken].tolist())) == len(taken)
+    assert weight[i[taken], j[taken]].sum() == pytest.approx(weight[linear_sum_assignment(-weight)].sum(), abs=1e-9)

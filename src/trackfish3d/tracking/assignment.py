@@ -130,3 +130,113 @@ def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:
         if complete or np.isfinite(cost[i, j]):
             result[i] = j
     return result
+
+
+@njit(cache=True)
+def _components(
+    row: NDArray[np.int64], column: NDArray[np.int64], n_rows: int, n_columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sort edges by connected component: edge numbers (E,), and where each component begins (K + 1,)."""
+    parent = np.arange(n_rows + n_columns)
+    for e in range(row.shape[0]):
+        a = row[e]
+        b = n_rows + column[e]
+        while parent[a] != a:
+            parent[a] = parent[parent[a]]
+            a = parent[a]
+        while parent[b] != b:
+            parent[b] = parent[parent[b]]
+            b = parent[b]
+        parent[max(a, b)] = min(a, b)
+
+    label = np.full(n_rows, -1, np.int64)  # the root is the smallest node of a component, hence a row
+    root = np.empty(row.shape[0], np.int64)
+    count = 0
+    for e in range(row.shape[0]):
+        a = row[e]
+        while parent[a] != a:
+            a = parent[a]
+        if label[a] < 0:
+            label[a] = count
+            count += 1
+        root[e] = label[a]
+    begin = np.zeros(count + 1, np.int64)
+    for e in range(row.shape[0]):
+        begin[root[e] + 1] += 1
+    for k in range(count):
+        begin[k + 1] += begin[k]
+    order = np.empty(row.shape[0], np.int64)
+    cursor = begin[:-1].copy()
+    for e in range(row.shape[0]):
+        order[cursor[root[e]]] = e
+        cursor[root[e]] += 1
+    return order, begin
+
+
+@njit(cache=True)
+def assign_edges(
+    row: NDArray[np.int64],
+    column: NDArray[np.int64],
+    cost: NDArray[np.float64],
+    n_rows: int,
+    n_columns: int,
+    absent: float,
+) -> NDArray[np.int64]:
+    """Assign rows to columns where only the pairs of a list come into question.
+
+    Gating leaves a fish a handful of candidates, so the problem falls apart into small connected components,
+    each solved alone; a hundred fish then cost little more than their edges.
+
+    Parameters
+    ----------
+    row, column : (E,) int64
+        Ends of each edge; no edge twice.
+    cost : (E,) float64
+        Finite costs.
+    n_rows, n_columns : int
+        Number of rows and columns.
+    absent : float
+        Cost of a pair that is not in the list. ``inf``: forbidden, so as many pairs as possible are made, the
+        cheapest of those (`assign`). ``0``: staying alone costs nothing, so with negative costs the
+        assignment of greatest total weight is found, whatever its number of pairs.
+
+    Returns
+    -------
+    chosen : (n_rows,) int64
+        Edge chosen for each row, -1 where it stays alone.
+    """
+    chosen = np.full(n_rows, -1, np.int64)
+    order, begin = _components(row, column, n_rows, n_columns)
+    local_row = np.full(n_rows, -1, np.int64)
+    local_column = np.full(n_columns, -1, np.int64)
+    for k in range(begin.shape[0] - 1):
+        rows = 0
+        columns = 0
+        cheapest = order[begin[k]]
+        for e in order[begin[k] : begin[k + 1]]:
+            if local_row[row[e]] < 0:
+                local_row[row[e]] = rows
+                rows += 1
+            if local_column[column[e]] < 0:
+                local_column[column[e]] = columns
+                columns += 1
+            if cost[e] < cost[cheapest]:
+                cheapest = e
+        if rows == 1 or columns == 1:
+            if cost[cheapest] < absent:
+                chosen[row[cheapest]] = cheapest
+            continue
+        matrix = np.full((rows, columns), absent)
+        edge = np.full((rows, columns), -1, np.int64)
+        of_row = np.empty(rows, np.int64)
+        for e in order[begin[k] : begin[k + 1]]:
+            i = local_row[row[e]]
+            j = local_column[column[e]]
+            matrix[i, j] = cost[e]
+            edge[i, j] = e
+            of_row[i] = row[e]
+        solved = assign(matrix)
+        for i in range(rows):
+            if solved[i] >= 0:
+                chosen[of_row[i]] = edge[i, solved[i]]
+    return chosen
