@@ -1,0 +1,193 @@
+"""Truth beside prediction: one alignment by frame and one list of near pairs, shared by all scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from trackfish3d.errors import InputError
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Positions with an identity, sorted by (frame, id), one row for each animal and frame.
+
+    Sorting makes every score independent of the order of rows in a file: where two animals claim the same
+    earlier partner, the smaller id goes first.
+
+    Attributes
+    ----------
+    frame : (N,) int64
+        Frame number.
+    ids : (K,) int64
+        The distinct identities, ascending.
+    identity : (N,) int64
+        Index into `ids`.
+    xyz : (N, 3) float64
+        Position, world units.
+    row : (N,) int64
+        Row in the arrays the caller passed.
+    dropped : int
+        Rows left out because a coordinate is not finite: they say "not seen here".
+    """
+
+    frame: Ints
+    ids: Ints
+    identity: Ints
+    xyz: Floats
+    row: Ints
+    dropped: int
+
+    @staticmethod
+    def build(frame: ArrayLike, identity: ArrayLike, xyz: ArrayLike, kind: str) -> "Points":
+        """Check and sort columns; `kind` ("truth", "prediction") names them in error messages."""
+        frames = _integers(frame, f"{kind} frame")
+        identities = _integers(identity, f"{kind} id")
+        position = np.asarray(xyz, np.float64)
+        if position.size == 0:
+            position = position.reshape(0, 3)
+        if position.ndim != 2 or position.shape[1] != 3:
+            raise InputError(f"{kind}: positions have shape {position.shape}, expected (rows, 3)")
+        if not len(frames) == len(identities) == len(position):
+            raise InputError(
+                f"{kind}: {len(frames)} frames, {len(identities)} ids and {len(position)} positions; "
+                "give one of each per row"
+            )
+        row = np.flatnonzero(np.isfinite(position).all(axis=1))
+        dropped = len(position) - len(row)
+        step = np.diff(frames[row])
+        if not ((step > 0) | ((step == 0) & (np.diff(identities[row]) > 0))).all():
+            row = row[np.lexsort((identities[row], frames[row]))]
+        frames, identities, position = frames[row], identities[row], position[row]
+        twice = np.flatnonzero((np.diff(frames) == 0) & (np.diff(identities) == 0))
+        if len(twice):
+            raise InputError(
+                f"{kind}: id {identities[twice[0]]} appears twice in frame {frames[twice[0]]}; "
+                "an animal has one position a frame, remove or renumber one of them"
+            )
+        ids, index = np.unique(identities, return_inverse=True)
+        return Points(frames, ids, index.astype(np.int64), position, row, dropped)
+
+
+def _integers(values: ArrayLike, name: str) -> Ints:
+    """One column of whole numbers as int64; CSV readers make floats of them, which is fine while whole."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise InputError(f"{name}: expected one column of whole numbers, got {array.dtype} {array.shape}")
+    if array.dtype.kind == "f":
+        wrong = np.flatnonzero(~(array == np.rint(array)))
+        if len(wrong):
+            raise InputError(f"{name}: row {wrong[0]} holds {array[wrong[0]]}, expected a whole number")
+    return array.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Truth and prediction of one scene, aligned by frame, with all pairs up to a distance.
+
+    Frames are those of either side: a prediction where there is no truth is a false positive, as in
+    py-motmetrics and TrackEval.
+
+    Attributes
+    ----------
+    truth, pred : Points
+        Both sides.
+    frames : (F,) int64
+        Frame numbers of the scene.
+    truth_offsets, pred_offsets : (F + 1,) int64
+        First row of each frame on either side.
+    radius : float
+        Largest distance in the list, world units.
+    edge_offsets : (T + 1,) int64
+        First pair of each truth row.
+    edge_pred : (E,) int64
+        Prediction row of each pair, ascending within a truth row.
+    edge_distance : (E,) float64
+        Its distance, world units.
+    """
+
+    truth: Points
+    pred: Points
+    frames: Ints
+    truth_offsets: Ints
+    pred_offsets: Ints
+    radius: float
+    edge_offsets: Ints
+    edge_pred: Ints
+    edge_distance: Floats
+
+    @property
+    def edge_truth(self) -> Ints:
+        """Truth row of each pair, (E,)."""
+        return np.repeat(np.arange(len(self.truth.frame)), np.diff(self.edge_offsets))
+
+    def within(self, gate: float) -> Bools:
+        """Which pairs lie within a gate no wider than `radius`, (E,)."""
+        return self.edge_distance <= gate
+
+
+def pair_up(truth: Points, pred: Points, radius: float) -> Pairs:
+    """Align two sides by frame and list all pairs no further apart than `radius` (world units)."""
+    if not (np.isfinite(radius) and radius > 0):
+        raise InputError(f"the gate is {radius}; give a distance above zero, in world units")
+    frames = np.union1d(truth.frame, pred.frame)
+    ends = np.append(frames, np.iinfo(np.int64).max) if len(frames) else np.zeros(1, np.int64)
+    truth_offsets = np.searchsorted(truth.frame, ends)
+    pred_offsets = np.searchsorted(pred.frame, ends)
+    edge_offsets, edge_pred, edge_distance = _near_pairs(
+        truth.xyz, pred.xyz, truth_offsets, pred_offsets, float(radius)
+    )
+    return Pairs(
+        truth,
+        pred,
+        frames,
+        truth_offsets,
+        pred_offsets,
+        float(radius),
+        edge_offsets,
+        edge_pred,
+        edge_distance,
+    )
+
+
+@njit(cache=True)
+def _near_pairs(
+    truth: Floats, pred: Floats, truth_offsets: Ints, pred_offsets: Ints, radius: float
+) -> tuple[Ints, Ints, Floats]:
+    """All pairs of a frame within `radius`, into buffers that double when full."""
+    offsets = np.zeros(truth.shape[0] + 1, np.int64)
+    partner = np.empty(2 * truth.shape[0] + 16, np.int64)
+    distance = np.empty(partner.shape[0])
+    count = 0
+    for f in range(truth_offsets.shape[0] - 1):
+        first = pred_offsets[f]
+        last = pred_offsets[f + 1]
+        for t in range(truth_offsets[f], truth_offsets[f + 1]):
+            if count + last - first > partner.shape[0]:
+                size = 2 * partner.shape[0] + last - first
+                larger_partner = np.empty(size, np.int64)
+                larger_partner[:count] = partner[:count]
+                larger_distance = np.empty(size)
+                larger_distance[:count] = distance[:count]
+                partner = larger_partner
+                distance = larger_distance
+            for p in range(first, last):
+                dx = truth[t, 0] - pred[p, 0]
+                if abs(dx) > radius:
+                    continue
+                dy = truth[t, 1] - pred[p, 1]
+                dz = truth[t, 2] - pred[p, 2]
+                d = np.sqrt(dx * dx + dy * dy + dz * dz)
+                if d <= radius:
+                    partner[count] = p
+                    distance[count] = d
+                    count += 1
+            offsets[t + 1] = count
+    return offsets, partner[:count].copy(), distance[:count].copy()

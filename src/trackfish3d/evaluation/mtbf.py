@@ -1,0 +1,80 @@
+"""Mean time between failures (3D-ZeF, Pedersen et al. 2020): how long an animal stays on one track."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from trackfish3d.evaluation.clear import MISSED, SWITCHED, Correspondence
+from trackfish3d.evaluation.matching import Ints, Pairs
+
+
+@dataclass(frozen=True)
+class MtbfScores:
+    """Mean time between failures, in frames; 0 where nothing was ever matched.
+
+    Attributes
+    ----------
+    mtbf_s : float
+        Standard: matched frames / runs. A run ends at a miss or at a switch.
+    mtbf_m : float
+        Monotonic: matched frames / (runs + gaps). A gap counts once whatever its length, before the first
+        and after the last match too; a switch is not a gap.
+    mtbf_m_compat : float
+        `mtbf_m` as the published 3D-ZeF script computes it from py-motmetrics 1.2 or later
+        (``motchallenge_compat``): that script takes the TRANSFER, ASCEND and MIGRATE rows, new in 1.2, for
+        misses, so most switches count as a gap. For comparison with published tables only.
+    runs, gaps, gaps_compat : int
+        The counts behind them.
+    """
+
+    mtbf_s: float
+    mtbf_m: float
+    mtbf_m_compat: float
+    runs: int
+    gaps: int
+    gaps_compat: int
+
+    def to_dict(self) -> dict[str, float]:
+        """All scores by name."""
+        return asdict(self)
+
+
+def mtbf_scores(pairs: Pairs, found: Correspondence) -> MtbfScores:
+    """Count runs and gaps of every animal; frames without its truth neither end a run nor make a gap."""
+    runs, gaps, gaps_compat = _count(pairs.truth.identity, found.state, found.handover, len(pairs.truth.ids))
+    matched = int((found.state != MISSED).sum())
+    return MtbfScores(
+        mtbf_s=matched / runs if runs else 0.0,
+        mtbf_m=matched / (runs + gaps) if runs else 0.0,
+        mtbf_m_compat=matched / (runs + gaps_compat) if runs else 0.0,
+        runs=int(runs),
+        gaps=int(gaps),
+        gaps_compat=int(gaps_compat),
+    )
+
+
+@njit(cache=True)
+def _count(identity: Ints, state: NDArray[np.int8], handover: NDArray[np.bool_], animals: int) -> tuple[int, int, int]:
+    in_run = np.zeros(animals, np.bool_)
+    in_gap = np.zeros(animals, np.bool_)
+    runs = 0
+    gaps = 0
+    gaps_compat = 0
+    for t in range(identity.shape[0]):
+        animal = identity[t]
+        if state[t] == MISSED:
+            if not in_gap[animal]:
+                gaps += 1
+                gaps_compat += 1
+            in_gap[animal] = True
+            in_run[animal] = False
+        else:
+            if handover[t] and not in_gap[animal]:
+                gaps_compat += 1
+            if state[t] == SWITCHED or not in_run[animal]:
+                runs += 1
+            in_gap[animal] = False
+            in_run[animal] = True
+    return runs, gaps, gaps_compat
