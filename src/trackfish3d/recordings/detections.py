@@ -1,0 +1,224 @@
+"""What detectors saw: one row for each animal in each view."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+Array = NDArray[np.float64]
+NUMBERS = ("u", "v", "x1", "y1", "x2", "y2", "score")
+MOMENTS = ("area", "angle", "major", "minor")
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """Detections of all cameras as columns, sorted by frame and camera.
+
+    ``cameras`` names the values of ``camera`` (N,) int16. ``frame`` (N,) int64. ``u, v`` (N,) mask centroid, px;
+    ``x1, y1, x2, y2`` box, px; ``score`` 0..1. Where masks exist: ``area`` px^2, ``angle`` of the long axis (radians
+    from image x towards y, in (-pi/2, pi/2]), ``major`` and ``minor`` standard deviations along and across it, px.
+
+    Make one with `build`, which sorts and checks.
+    """
+
+    cameras: tuple[str, ...]
+    frame: NDArray[np.int64]
+    camera: NDArray[np.int16]
+    u: Array
+    v: Array
+    x1: Array
+    y1: Array
+    x2: Array
+    y2: Array
+    score: Array
+    area: Array | None = None
+    angle: Array | None = None
+    major: Array | None = None
+    minor: Array | None = None
+
+    @classmethod
+    def build(
+        cls,
+        cameras: Sequence[str],
+        frame: ArrayLike,
+        camera: ArrayLike,
+        u: ArrayLike,
+        v: ArrayLike,
+        x1: ArrayLike | None = None,
+        y1: ArrayLike | None = None,
+        x2: ArrayLike | None = None,
+        y2: ArrayLike | None = None,
+        score: ArrayLike | None = None,
+        *,
+        source: str = "detections",
+        **moments: ArrayLike | None,
+    ) -> "Detections":
+        """Sort by frame and camera (stable) and check every column.
+
+        Point detectors give no boxes: without ``x1..y2`` each box is the point itself. Without ``score`` it is 1.
+        Errors name `source` and the row, counted from 0 as given.
+        """
+        n = len(np.asarray(frame))
+        boxes: dict[str, ArrayLike | None] = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+        given = [k for k, b in boxes.items() if b is not None]
+        if given and len(given) < 4:
+            raise InputError(f"{source}: boxes need x1, y1, x2 and y2; only {', '.join(given)} given")
+        if not given:
+            boxes = {"x1": u, "y1": v, "x2": u, "y2": v}
+        columns: dict[str, Any] = {"u": u, "v": v, **boxes, "score": np.ones(n) if score is None else score}
+        unknown = set(moments) - set(MOMENTS)
+        if unknown:
+            raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
+        columns |= {k: m for k, m in moments.items() if m is not None}
+        arrays = {k: _numbers(c, n, k, source) for k, c in columns.items()}
+        frames = _integers(frame, "frame", source)
+        index = _integers(camera, "camera", source)
+        if len(index) != n:
+            raise InputError(f"{source}: camera has {len(index)} rows, frame has {n}")
+        _reject((index < 0) | (index >= len(cameras)), "camera is not one of the recording's", source)
+        _reject((arrays["x2"] < arrays["x1"]) | (arrays["y2"] < arrays["y1"]), "box is inside out (x2 < x1)", source)
+        _reject((arrays["score"] < 0) | (arrays["score"] > 1), "score is outside 0..1", source)
+        order = np.lexsort((index, frames))
+        if np.array_equal(order, np.arange(n)):
+            order = np.arange(n)
+        return cls(
+            tuple(cameras),
+            frames[order],
+            index[order].astype(np.int16),
+            **{k: a[order] for k, a in arrays.items()},
+        )
+
+    @classmethod
+    def empty(cls, cameras: Sequence[str]) -> "Detections":
+        """No detections at all."""
+        return cls.build(cameras, [], [], [], [])
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether mask moments are known."""
+        return self.angle is not None
+
+    @cached_property
+    def centroids(self) -> Array:
+        """(N, 2) u, v."""
+        return np.column_stack([self.u, self.v])
+
+    @cached_property
+    def boxes(self) -> Array:
+        """(N, 4) x1, y1, x2, y2."""
+        return np.column_stack([self.x1, self.y1, self.x2, self.y2])
+
+    @cached_property
+    def frames(self) -> NDArray[np.int64]:
+        """(F,) the frame numbers that have detections, ascending."""
+        return np.unique(self.frame)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """(F + 1,) where the rows of each of `frames` begin."""
+        return np.append(np.searchsorted(self.frame, self.frames), len(self)).astype(np.int64)
+
+    def at(self, k: int) -> slice:
+        """Rows of the k-th of `frames`."""
+        return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
+
+    def select(self, rows: ArrayLike) -> "Detections":
+        """Return these rows (mask, or ascending indices), in order."""
+        rows = np.asarray(rows)
+        return Detections(self.cameras, **{k: a[rows] for k, a in self._columns().items()})
+
+    def shifted(self, offset_frames: ArrayLike) -> "Detections":
+        """Return them with each camera's frame numbers moved by ``offset_frames`` (C,), sorted anew."""
+        move = np.asarray(offset_frames, dtype=np.int64)
+        if not move.any():
+            return self
+        columns = self._columns()
+        columns["frame"] = self.frame + move[self.camera]
+        order = np.lexsort((self.camera, columns["frame"]))
+        return Detections(self.cameras, **{k: a[order] for k, a in columns.items()})
+
+    def _columns(self) -> dict[str, Any]:
+        every = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cameras"}
+        return {k: a for k, a in every.items() if a is not None}
+
+    def to_table(self) -> pa.Table:
+        """As an Arrow table with camera names; numbers as float32, frames as int64."""
+        columns = {}
+        for name, array in self._columns().items():
+            if name == "camera":
+                columns[name] = pa.DictionaryArray.from_arrays(pa.array(array), pa.array(self.cameras, pa.string()))
+            else:
+                columns[name] = pa.array(array)
+        return pa.table(columns)
+
+    @classmethod
+    def from_table(cls, table: pa.Table, cameras: Sequence[str], source: str = "detections") -> "Detections":
+        """Read what `to_table` makes; cameras are matched to `cameras` by name."""
+        missing = {"frame", "camera", "u", "v"} - set(table.column_names)
+        if missing:
+            raise InputError(f"{source}: no column {', '.join(sorted(missing))}")
+        known = set(table.column_names)
+        columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS) if k in known}
+        return cls.build(
+            cameras, table["frame"].to_numpy(), camera_index(table["camera"], cameras, source), **columns, source=source
+        )
+
+
+def camera_index(column: pa.ChunkedArray, cameras: Sequence[str], source: str) -> NDArray[np.int64]:
+    """Camera names of an Arrow column (N,) to indices into `cameras`."""
+    encoded = column.combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string())
+    if not pa.types.is_dictionary(encoded.type):
+        encoded = encoded.cast(pa.string()).dictionary_encode()
+    if encoded.null_count:
+        raise InputError(f"{source}: a row has no camera")
+    names = [str(n) for n in encoded.dictionary.to_pylist()]
+    used = np.unique(encoded.indices.to_numpy()) if len(encoded) else np.array([], np.int64)
+    lookup = np.full(max(len(names), 1), -1, dtype=np.int64)
+    for i in used:
+        if names[i] not in cameras:
+            raise InputError(f"{source}: unknown camera '{names[i]}'; the calibration has {', '.join(cameras)}")
+        lookup[i] = list(cameras).index(names[i])
+    return lookup[encoded.indices.to_numpy()] if len(encoded) else np.array([], np.int64)
+
+
+def _numbers(value: ArrayLike, n: int, name: str, source: str) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"{source}: column {name} has values that are not numbers") from None
+    if array.shape != (n,):
+        raise InputError(f"{source}: column {name} has {array.shape} values, frame has {n}")
+    _reject(~np.isfinite(array), f"{name} is not a finite number", source)
+    return array
+
+
+def _integers(value: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "iufb" or array.ndim != 1:
+        raise InputError(f"{source}: column {name} has values that are not whole numbers")
+    if array.dtype.kind == "f":
+        _reject(
+            ~np.isfinite(array) | (array != np.round(array)) | (np.abs(array) > 2**53), f"{name} is not whole", source
+        )
+    _reject(np.abs(array.astype(np.float64)) > 2.0**53, f"{name} is too large", source)
+    return array.astype(np.int64)
+
+
+def _reject(bad: NDArray[np.bool_], why: str, source: str) -> None:
+    if bad.any():
+        row = int(np.argmax(bad))
+        more = f" (and {int(bad.sum()) - 1} more rows)" if bad.sum() > 1 else ""
+        raise InputError(f"{source}: row {row}: {why}{more}")

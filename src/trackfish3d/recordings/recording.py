@@ -1,0 +1,230 @@
+"""A recording: a folder with the cameras, what they saw, and what was made of it.
+
+recording.toml      frame rate, first frame, number of frames, time offset of each camera
+cameras.toml        calibration
+detections.parquet  what the detector saw, frame numbers as each camera counted them
+videos/<camera>.mp4
+truth.parquet       if known
+tracks.parquet, tracks.csv
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import tomli_w
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..cameras.native import read_cameras, read_toml, write_cameras
+from ..cameras.rig import CameraRig
+from ..errors import InputError
+from ..files import atomic_path
+from .detections import Detections
+from .track_files import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .tracks import Tracks
+from .truth import Truth
+
+ROWS_PER_GROUP = 200_000
+
+
+class RecordingInfo(BaseModel):
+    """What ``recording.toml`` says."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fps: float = Field(30.0, gt=0, description="frames a second")
+    first_frame: int = Field(0, description="number of the first frame")
+    frame_count: int = Field(0, ge=0, description="number of frames from the first to the last, gaps included")
+    time_offset_frames: dict[str, int] = Field(
+        default_factory=dict, description="per camera, added to its frame numbers to reach the common clock"
+    )
+    description: str = ""
+
+
+@dataclass
+class Recording:
+    """A recording on disk. Columns are read when first asked for."""
+
+    folder: Path
+    info: RecordingInfo
+    rig: CameraRig
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> "Recording":
+        """Open a recording's folder."""
+        folder = Path(folder)
+        if not (folder / "recording.toml").is_file():
+            kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
+            raise InputError(f"{folder}: is not {kind}; make one with 'trackfish3d import' or 'simulate'")
+        path = folder / "recording.toml"
+        try:
+            info = RecordingInfo.model_validate(read_toml(path))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(p) for p in first["loc"])
+            raise InputError(f"{path}: {where}: {first['msg']}") from None
+        rig = read_cameras(folder / "cameras.toml")
+        for name in info.time_offset_frames:
+            if name not in rig.names:
+                raise InputError(
+                    f"{path}: time_offset_frames names camera '{name}'; cameras.toml has {', '.join(rig.names)}"
+                )
+        return cls(folder, info, rig)
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        rig: CameraRig,
+        *,
+        fps: float = 30.0,
+        detections: Detections | None = None,
+        truth: Truth | None = None,
+        frames: tuple[int, int] | None = None,
+        time_offset_frames: dict[str, int] | None = None,
+        description: str = "",
+    ) -> "Recording":
+        """Write a recording.
+
+        `frames` is first frame and count; without it, it is taken from detections and truth.
+        """
+        folder = Path(folder)
+        if frames is None:
+            seen = [x.frame for x in (detections, truth) if x is not None and len(x)]
+            first = min((int(s.min()) for s in seen), default=0)
+            frames = first, max((int(s.max()) - first + 1 for s in seen), default=0)
+        info = RecordingInfo(
+            fps=fps,
+            first_frame=frames[0],
+            frame_count=frames[1],
+            time_offset_frames={k: v for k, v in (time_offset_frames or {}).items() if v},
+            description=description,
+        )
+        write_cameras(rig, folder / "cameras.toml")
+        recording = cls(folder, info, rig)
+        if detections is not None:
+            recording.write_detections(iter([detections]))
+        if truth is not None:
+            write_table(truth.to_table(), folder / "truth.parquet")
+        recording.write_info()  # last: a folder without it is no recording, so an interrupted one is not opened
+        return recording
+
+    def write_info(self) -> None:
+        """Write ``recording.toml``."""
+        with atomic_path(self.folder / "recording.toml") as temporary:
+            temporary.write_text(tomli_w.dumps(self.info.model_dump()), encoding="utf-8")
+
+    @property
+    def fps(self) -> float:
+        """Frames a second."""
+        return self.info.fps
+
+    @property
+    def units(self) -> str:
+        """Unit of length of the world."""
+        return self.rig.units
+
+    @cached_property
+    def _offsets(self) -> NDArray[np.int64]:
+        return np.array([self.info.time_offset_frames.get(n, 0) for n in self.rig.names], dtype=np.int64)
+
+    @property
+    def detections(self) -> Detections:
+        """All detections, on the common clock (each camera's time offset applied)."""
+        if "detections" not in self._cache:
+            path = self.folder / "detections.parquet"
+            raw = Detections.from_table(read_table(path), self.rig.names, str(path))
+            self._cache["detections"] = raw.shifted(self._offsets)
+        found: Detections = self._cache["detections"]
+        return found
+
+    def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
+        """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
+
+        A camera's offset moves its rows across pieces, so rows are held back until no later row can precede them.
+        """
+        path = self.folder / "detections.parquet"
+        ahead = int(self._offsets.min())
+        held: Detections | None = None
+        raw_last: int | None = None
+        try:
+            for batch in _open_parquet(path).iter_batches(batch_size=rows):
+                piece = Detections.from_table(pa.Table.from_batches([batch]), self.rig.names, str(path))
+                if not len(piece):
+                    continue
+                if raw_last is not None and raw_last > int(piece.frame[0]):
+                    raise InputError(f"{path}: frame numbers go back at frame {int(piece.frame[0])}")
+                raw_last = int(piece.frame[-1])
+                piece = piece.shifted(self._offsets)
+                held = piece if held is None else join(held, piece)
+                ready = held.frame < raw_last + ahead
+                if ready.any():
+                    yield held.select(ready)
+                    held = held.select(~ready)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path}: is not a complete Parquet file ({str(error).splitlines()[0][:200]})") from None
+        if held is not None and len(held):
+            yield held
+
+    def write_detections(self, pieces: Iterator[Detections]) -> None:
+        """Write ``detections.parquet`` from pieces in ascending frames, frame numbers as the cameras counted them."""
+        with atomic_path(self.folder / "detections.parquet") as temporary:
+            writer = None
+            for piece in pieces:
+                table = piece.to_table()
+                writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
+                writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+            if writer is None:
+                pq.write_table(Detections.empty(self.rig.names).to_table(), temporary)
+            else:
+                writer.close()
+        self._cache.pop("detections", None)
+
+    @property
+    def truth(self) -> Truth | None:
+        """Truth, or None where it is not known. For scores only."""
+        if "truth" not in self._cache:
+            path = self.folder / "truth.parquet"
+            self._cache["truth"] = read_truth(path) if path.exists() else None
+        found: Truth | None = self._cache["truth"]
+        return found
+
+    @property
+    def tracks(self) -> Tracks:
+        """The tracks last written here."""
+        path = self.folder / "tracks.parquet"
+        if not path.exists():
+            raise InputError(f"{self.folder}: has no tracks yet; run 'trackfish3d track {self.folder}'")
+        return read_tracks(path)
+
+    def write_tracks(self, tracks: Tracks) -> None:
+        """Write ``tracks.parquet`` and ``tracks.csv``."""
+        write_table(tracks.to_table(), self.folder / "tracks.parquet")
+        write_tracks_csv(tracks, self.folder / "tracks.csv")
+
+    @property
+    def videos(self) -> dict[str, Path]:
+        """Video of each camera that has one."""
+        found = {p.stem: p for p in sorted((self.folder / "videos").glob("*")) if p.is_file()}
+        return {name: found[name] for name in self.rig.names if name in found}
+
+
+def join(first: Detections, second: Detections) -> Detections:
+    """Return the detections of both, sorted. Moments are kept only if both have them."""
+    names = [k for k in first._columns() if k in second._columns()]
+    columns = {k: np.concatenate([getattr(first, k), getattr(second, k)]) for k in names}
+    order = np.lexsort((columns["camera"], columns["frame"]))
+    return Detections(first.cameras, **{k: c[order] for k, c in columns.items()})
+
+
+def _open_parquet(path: Path) -> pq.ParquetFile:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return pq.ParquetFile(path)

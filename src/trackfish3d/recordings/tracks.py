@@ -1,0 +1,150 @@
+"""Trajectories, every point traceable to the pixels it came from."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+Array = NDArray[np.float64]
+_UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), (2, 2, "zz")]
+_DETECTION = "detection_"
+
+
+@dataclass(frozen=True, eq=False)
+class Tracks:
+    """Tracks as columns, sorted by frame and track.
+
+    ``frame``, ``track`` (N,) int64; ``position`` (N, 3) world; ``covariance`` (N, 3, 3) world^2, NaN where unknown;
+    ``views`` (N,) number of cameras used; ``error_px`` (N,) mean reprojection error, NaN where unknown;
+    ``observed`` (N,) False where interpolated; ``confidence`` (N,) of the identity, NaN where unknown;
+    ``detection`` (N, C) row of `Detections` used in each of ``cameras``, -1 for none.
+    """
+
+    frame: NDArray[np.int64]
+    track: NDArray[np.int64]
+    position: Array
+    covariance: Array
+    views: NDArray[np.int16]
+    error_px: Array
+    observed: NDArray[np.bool_]
+    confidence: Array
+    detection: NDArray[np.int64]
+    cameras: tuple[str, ...] = ()
+
+    @classmethod
+    def build(
+        cls,
+        frame: ArrayLike,
+        track: ArrayLike,
+        position: ArrayLike,
+        *,
+        covariance: ArrayLike | None = None,
+        views: ArrayLike | None = None,
+        error_px: ArrayLike | None = None,
+        observed: ArrayLike | None = None,
+        confidence: ArrayLike | None = None,
+        detection: ArrayLike | None = None,
+        cameras: tuple[str, ...] = (),
+        source: str = "tracks",
+    ) -> "Tracks":
+        """Sort by frame and track; what is not given is filled in as unknown."""
+        frames = np.asarray(frame, dtype=np.int64)
+        tracks = np.asarray(track, dtype=np.int64)
+        n = len(frames)
+        points = np.asarray(position, dtype=np.float64).reshape(n, 3)
+        order = np.lexsort((tracks, frames))
+        same = (np.diff(frames[order]) == 0) & (np.diff(tracks[order]) == 0)
+        if same.any():
+            row = int(order[np.argmax(same)])
+            raise InputError(f"{source}: track {tracks[row]} has two points in frame {frames[row]}")
+
+        def column(value: ArrayLike | None, shape: tuple[int, ...], fill: float, dtype: Any) -> Any:
+            array = np.full(shape, fill, dtype) if value is None else np.asarray(value, dtype=dtype).reshape(shape)
+            return array[order]
+
+        rows = column(detection, (n, len(cameras)), -1, np.int64)
+        seen = column(views, (n,), 0, np.int16)
+        if views is None and detection is not None:
+            seen = (rows >= 0).sum(1).astype(np.int16)
+        return cls(
+            frames[order],
+            tracks[order],
+            points[order],
+            column(covariance, (n, 3, 3), np.nan, np.float64),
+            seen,
+            column(error_px, (n,), np.nan, np.float64),
+            column(observed, (n,), 1, np.bool_),
+            column(confidence, (n,), np.nan, np.float64),
+            rows,
+            cameras,
+        )
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @property
+    def identities(self) -> NDArray[np.int64]:
+        """(T,) the track numbers, ascending."""
+        return np.unique(self.track)
+
+    def select(self, rows: ArrayLike) -> "Tracks":
+        """Return these rows (mask, or ascending indices)."""
+        rows = np.asarray(rows)
+        columns: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "cameras"}
+        return Tracks(**columns, cameras=self.cameras)
+
+    def to_table(self) -> pa.Table:
+        """As an Arrow table: one column per number, covariance as its upper triangle."""
+        columns: dict[str, Any] = {"frame": self.frame, "track": self.track}
+        columns |= {axis: self.position[:, k] for k, axis in enumerate("xyz")}
+        columns |= {f"cov_{name}": self.covariance[:, i, j] for i, j, name in _UPPER}
+        columns |= {k: getattr(self, k) for k in ("views", "error_px", "observed", "confidence")}
+        columns |= {f"{_DETECTION}{c}": self.detection[:, k] for k, c in enumerate(self.cameras)}
+        return pa.table(columns)
+
+    @classmethod
+    def from_table(cls, table: pa.Table, source: str = "tracks") -> "Tracks":
+        """Read what `to_table` makes; only frame, track, x, y, z are required."""
+        names = set(table.column_names)
+        missing = [c for c in ("frame", "track", "x", "y", "z") if c not in names]
+        if missing:
+            raise InputError(f"{source}: no column {', '.join(missing)}")
+        try:
+            get = {n: np.asarray(table[n].to_numpy()) for n in names}
+            position = np.column_stack([get[a] for a in "xyz"]).astype(np.float64)
+            covariance = None
+            if all(f"cov_{name}" in names for _, _, name in _UPPER):
+                covariance = np.empty((len(position), 3, 3))
+                for i, j, name in _UPPER:
+                    covariance[:, i, j] = covariance[:, j, i] = get[f"cov_{name}"]
+            cameras = tuple(n[len(_DETECTION) :] for n in table.column_names if n.startswith(_DETECTION))
+            return cls.build(
+                whole(get["frame"], "frame", source),
+                whole(get["track"], "track", source),
+                position,
+                covariance=covariance,
+                detection=np.column_stack([get[_DETECTION + c] for c in cameras]) if cameras else None,
+                cameras=cameras,
+                source=source,
+                **{k: get[k] for k in ("views", "error_px", "observed", "confidence") if k in names},
+            )
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InputError(f"{source}: columns are not what a tracks file holds ({error})") from None
+
+
+def whole(values: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
+    """Column of whole numbers as int64, or an `InputError` that names the row."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, np.int64)
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"{source}: column {name} has values that are not numbers")
+    bad = ~np.isfinite(array.astype(np.float64)) | (np.abs(array.astype(np.float64)) > 2.0**53)
+    bad |= array.astype(np.float64) != np.round(array.astype(np.float64))
+    if bad.any():
+        raise InputError(f"{source}: row {int(np.argmax(bad))}: {name} is not a whole number")
+    return array.astype(np.int64)

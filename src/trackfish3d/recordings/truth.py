@@ -1,0 +1,134 @@
+"""What is known to be true: for scores only. Nothing in training or tracking reads it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from .tracks import whole
+
+Array = NDArray[np.float64]
+PER_CAMERA = ("u", "v", "x1", "y1", "x2", "y2", "visible", "detection")
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """True positions, sorted by frame and identity.
+
+    ``frame``, ``identity`` (N,) int64; ``position`` (N, 3) world, the point that tracks are scored against;
+    ``heading`` (N, 3) unit vectors, or None. Per camera, (N, C) or None: ``u, v`` px; ``x1, y1, x2, y2`` box of the
+    visible mask, px; ``visible`` share of the animal's mask that is not hidden; ``detection`` row of `Detections`
+    that shows it, -1 for none (two animals of one merged blob share a row).
+    """
+
+    frame: NDArray[np.int64]
+    identity: NDArray[np.int64]
+    position: Array
+    heading: Array | None = None
+    cameras: tuple[str, ...] = ()
+    u: Array | None = None
+    v: Array | None = None
+    x1: Array | None = None
+    y1: Array | None = None
+    x2: Array | None = None
+    y2: Array | None = None
+    visible: Array | None = None
+    detection: NDArray[np.int64] | None = None
+
+    @classmethod
+    def build(
+        cls,
+        frame: ArrayLike,
+        identity: ArrayLike,
+        position: ArrayLike,
+        *,
+        heading: ArrayLike | None = None,
+        cameras: tuple[str, ...] = (),
+        source: str = "truth",
+        **per_camera: ArrayLike | None,
+    ) -> "Truth":
+        """Sort by frame and identity and check that no identity is twice in a frame."""
+        frames, ids = np.asarray(frame, dtype=np.int64), np.asarray(identity, dtype=np.int64)
+        n = len(frames)
+        order = np.lexsort((ids, frames))
+        same = (np.diff(frames[order]) == 0) & (np.diff(ids[order]) == 0)
+        if same.any():
+            row = int(order[np.argmax(same)])
+            raise InputError(f"{source}: identity {ids[row]} is twice in frame {frames[row]}")
+        unknown = set(per_camera) - set(PER_CAMERA)
+        if unknown:
+            raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
+        columns: dict[str, Any] = {}
+        for name, value in per_camera.items():
+            if value is not None:
+                dtype = np.int64 if name == "detection" else np.float64
+                columns[name] = np.asarray(value, dtype=dtype).reshape(n, len(cameras))[order]
+        return cls(
+            frames[order],
+            ids[order],
+            np.asarray(position, dtype=np.float64).reshape(n, 3)[order],
+            None if heading is None else np.asarray(heading, dtype=np.float64).reshape(n, 3)[order],
+            cameras,
+            **columns,
+        )
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def identity_of_detections(self, n_detections: int) -> NDArray[np.int64]:
+        """(N,) true identity of each detection, -1 for false ones; of a merged blob, the most visible animal's."""
+        if self.detection is None:
+            raise InputError("this truth does not say which detection shows whom")
+        out = np.full(n_detections, -1, np.int64)
+        visible = np.ones(self.detection.shape) if self.visible is None else self.visible
+        rows, cams = np.nonzero(self.detection >= 0)
+        order = np.argsort(visible[rows, cams], kind="stable")  # the most visible animal is written last
+        out[self.detection[rows, cams][order]] = self.identity[rows[order]]
+        return out
+
+    def to_table(self) -> pa.Table:
+        """As an Arrow table; per-camera columns are called ``u_<camera>`` and so on."""
+        columns: dict[str, Any] = {"frame": self.frame, "identity": self.identity}
+        columns |= {axis: self.position[:, k] for k, axis in enumerate("xyz")}
+        if self.heading is not None:
+            columns |= {f"heading_{axis}": self.heading[:, k] for k, axis in enumerate("xyz")}
+        for name in PER_CAMERA:
+            values = getattr(self, name)
+            if values is not None:
+                columns |= {f"{name}_{c}": values[:, k] for k, c in enumerate(self.cameras)}
+        table = pa.table(columns)
+        return table.replace_schema_metadata({"cameras": "\n".join(self.cameras)})
+
+    @classmethod
+    def from_table(cls, table: pa.Table, source: str = "truth") -> "Truth":
+        """Read what `to_table` makes; only frame, identity, x, y, z are required."""
+        names = set(table.column_names)
+        missing = [c for c in ("frame", "identity", "x", "y", "z") if c not in names]
+        if missing:
+            raise InputError(f"{source}: no column {', '.join(missing)}")
+        cameras = tuple((table.schema.metadata or {}).get(b"cameras", b"").decode(errors="replace").split("\n"))
+        cameras = tuple(c for c in cameras if c)
+        try:
+            get = {n: np.asarray(table[n].to_numpy()) for n in names}
+            heading = None
+            if all(f"heading_{a}" in names for a in "xyz"):
+                heading = np.column_stack([get[f"heading_{a}"] for a in "xyz"])
+            per_camera = {
+                p: np.column_stack([get[f"{p}_{c}"] for c in cameras])
+                for p in PER_CAMERA
+                if cameras and all(f"{p}_{c}" in names for c in cameras)
+            }
+            return cls.build(
+                whole(get["frame"], "frame", source),
+                whole(get["identity"], "identity", source),
+                np.column_stack([get[a] for a in "xyz"]).astype(np.float64),
+                heading=heading,
+                cameras=cameras,
+                source=source,
+                **per_camera,
+            )
+        except (ValueError, TypeError, OverflowError) as error:
+            raise InputError(f"{source}: columns are not what a truth file holds ({error})") from None
