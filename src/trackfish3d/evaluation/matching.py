@@ -161,7 +161,17 @@ def pair_up(truth: Points, pred: Points, radius: float) -> Pairs:
 def _near_pairs(
     truth: Floats, pred: Floats, truth_offsets: Ints, pred_offsets: Ints, radius: float
 ) -> tuple[Ints, Ints, Floats]:
-    """All pairs of a frame within `radius`, into buffers that double when full."""
+    """All pairs of a frame within `radius`, into buffers that double when full.
+
+    Squared distances to all predictions of the frame come first, in a loop without branches that the
+    compiler turns into vector instructions; few of them then need a root.
+    """
+    x, y, z = pred[:, 0].copy(), pred[:, 1].copy(), pred[:, 2].copy()
+    widest = 0
+    for f in range(pred_offsets.shape[0] - 1):
+        widest = max(widest, pred_offsets[f + 1] - pred_offsets[f])
+    square = np.empty(widest)
+    limit = radius * radius * (1.0 + 1e-12)
     offsets = np.zeros(truth.shape[0] + 1, np.int64)
     partner = np.empty(2 * truth.shape[0] + 16, np.int64)
     distance = np.empty(partner.shape[0])
@@ -169,6 +179,7 @@ def _near_pairs(
     for f in range(truth_offsets.shape[0] - 1):
         first = pred_offsets[f]
         last = pred_offsets[f + 1]
+        near_x, near_y, near_z = x[first:last], y[first:last], z[first:last]
         for t in range(truth_offsets[f], truth_offsets[f + 1]):
             if count + last - first > partner.shape[0]:
                 size = 2 * partner.shape[0] + last - first
@@ -178,16 +189,18 @@ def _near_pairs(
                 larger_distance[:count] = distance[:count]
                 partner = larger_partner
                 distance = larger_distance
-            for p in range(first, last):
-                dx = truth[t, 0] - pred[p, 0]
-                if abs(dx) > radius:
-                    continue
-                dy = truth[t, 1] - pred[p, 1]
-                dz = truth[t, 2] - pred[p, 2]
-                d = np.sqrt(dx * dx + dy * dy + dz * dz)
-                if d <= radius:
-                    partner[count] = p
-                    distance[count] = d
-                    count += 1
+            tx, ty, tz = truth[t, 0], truth[t, 1], truth[t, 2]
+            for k in range(near_x.shape[0]):
+                dx = tx - near_x[k]
+                dy = ty - near_y[k]
+                dz = tz - near_z[k]
+                square[k] = dx * dx + dy * dy + dz * dz
+            for k in range(last - first):
+                if square[k] <= limit:
+                    d = np.sqrt(square[k])
+                    if d <= radius:
+                        partner[count] = first + k
+                        distance[count] = d
+                        count += 1
             offsets[t + 1] = count
     return offsets, partner[:count].copy(), distance[:count].copy()
