@@ -1,5 +1,5 @@
 """Scores of 3D tracks: against the truth, and without it."""
 
-from trackfish3d.evaluation.scores import Scores, evaluate
+from .scores import Scores, evaluate
 
 __all__ = ["Scores", "evaluate"]

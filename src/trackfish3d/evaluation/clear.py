@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from trackfish3d.evaluation.matching import Floats, Ints, Pairs
-from trackfish3d.tracking.assignment import assign_edges
+from ..tracking.assignment import assign_edges
+from .matching import Floats, Ints, Pairs
 
 MISSED = 0
 MATCHED = 1

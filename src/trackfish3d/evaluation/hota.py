@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from trackfish3d.evaluation.matching import Floats, Ints, Pairs
-from trackfish3d.tracking.assignment import assign_edges
+from ..tracking.assignment import assign_edges
+from .matching import Floats, Ints, Pairs
 
 ALPHAS = np.arange(0.05, 0.99, 0.05)
 """Similarities at which a match counts, TrackEval's own; each score is the mean over them."""

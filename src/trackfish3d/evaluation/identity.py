@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from trackfish3d.evaluation.clear import divide
-from trackfish3d.evaluation.matching import Pairs
-from trackfish3d.tracking.assignment import assign_edges
+from ..tracking.assignment import assign_edges
+from .clear import divide
+from .matching import Pairs
 
 
 @dataclass(frozen=True)

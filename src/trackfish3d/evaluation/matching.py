@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from trackfish3d.errors import InputError
+from ..errors import InputError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

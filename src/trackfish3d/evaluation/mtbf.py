@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from trackfish3d.evaluation.clear import MISSED, SWITCHED, Correspondence
-from trackfish3d.evaluation.matching import Ints, Pairs
+from .clear import MISSED, SWITCHED, Correspondence
+from .matching import Ints, Pairs
 
 
 @dataclass(frozen=True)

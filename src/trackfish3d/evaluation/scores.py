@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trackfish3d.evaluation.clear import ClearScores, Correspondence, clear_scores, correspond
-from trackfish3d.evaluation.hota import HotaScores, hota_scores
-from trackfish3d.evaluation.identity import IdentityScores, identity_scores
-from trackfish3d.evaluation.matching import Pairs, Points, pair_up
-from trackfish3d.evaluation.mtbf import MtbfScores, mtbf_scores
+from .clear import ClearScores, Correspondence, clear_scores, correspond
+from .hota import HotaScores, hota_scores
+from .identity import IdentityScores, identity_scores
+from .matching import Pairs, Points, pair_up
+from .mtbf import MtbfScores, mtbf_scores
 
 
 @dataclass(frozen=True)
