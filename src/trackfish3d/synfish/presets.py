@@ -22,6 +22,7 @@ class SchoolSettings(BaseModel):
     length: float = Field(3.0, gt=0, description="mean body length, world units")
     cruise: float = Field(0.04, gt=0, le=0.15, description="cruising speed, body lengths a frame")
     repulsion_radius: float = Field(0.8, gt=0)
+    spacing: float = Field(0.0, ge=0, description="least repulsion radius, as a share of the room a fish has")
     alignment_radius: float = Field(2.5, gt=0)
     attraction_radius: float = Field(12.0, gt=0)
     repulsion: float = Field(1.2, ge=0)
@@ -43,10 +44,10 @@ class SchoolSettings(BaseModel):
     size_variation: float = Field(0.05, ge=0, le=0.2)
     speed_variation: float = Field(0.10, ge=0, le=0.3)
 
-    def row(self) -> np.ndarray:
-        """Pack what the kernel reads, in its column order."""
+    def row(self, room: float) -> np.ndarray:
+        """Pack what the kernel reads, in its column order; ``room`` is the side of the cube a fish has to itself."""
         row = np.zeros(k.SETTINGS_COLUMNS)
-        row[k.REPULSION_RADIUS] = self.repulsion_radius
+        row[k.REPULSION_RADIUS] = max(self.repulsion_radius, self.spacing * room / self.length)
         row[k.ALIGNMENT_RADIUS] = self.alignment_radius
         row[k.ATTRACTION_RADIUS] = self.attraction_radius
         row[k.REPULSION], row[k.ALIGNMENT], row[k.ATTRACTION] = self.repulsion, self.alignment, self.attraction
@@ -63,13 +64,13 @@ class SchoolSettings(BaseModel):
 PRESETS: dict[str, SchoolSettings] = {
     # Loose shoal in a small tank: much wandering, weak alignment, walls matter.
     "tank": SchoolSettings(
-        length=3.5, cruise=0.035, repulsion_radius=0.5, alignment=0.2, attraction=0.12, wander=0.35,
+        length=3.5, cruise=0.028, repulsion_radius=0.5, alignment=0.2, attraction=0.12, wander=0.35,
         wander_memory=0.96, turn_max=0.14, layering=0.25,
     ),  # fmt: skip
     # A school in open water that keeps together and turns as one.
     "open": SchoolSettings(alignment=0.5, attraction=0.3, wander=0.2, layering=0.3),
     # Fish circling a common axis, as confined schools do: the paper's scenes.
-    "milling": SchoolSettings(milling=0.45, alignment=0.25, attraction=0.12, wander=0.2),
+    "milling": SchoolSettings(spacing=0.55, milling=0.45, alignment=0.25, attraction=0.12, wander=0.2),
 }
 
 

@@ -53,6 +53,10 @@ class View:
         sums[:, ALONE] = alone
         return sums, touching(self.owner, self._dirty)
 
+    def box(self, fish: int) -> np.ndarray:
+        """Rectangle (4,) of the fish in the frame drawn last: x0, y0, x1, y1, ends exclusive."""
+        return self._dirty[fish]
+
 
 @njit(cache=True)
 def project_vertices(camera, vertices):  # type: ignore[no-untyped-def]

@@ -158,7 +158,7 @@ def simulate_school(
     position, heading = _place(rng, water, length, depth)
     speed = cruise.copy()
     spin, wander, burst = np.zeros((fish, 3)), np.zeros((fish, 3)), np.zeros(fish)
-    row = settings.row()
+    row = settings.row((water.volume / fish) ** (1 / 3))
     out = np.empty((4, frames, fish, 3))
     for t in range(-WARM_UP_FRAMES, frames):
         before = position.copy()

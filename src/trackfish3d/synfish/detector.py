@@ -1,0 +1,210 @@
+"""Detector models: what an object detector makes of the visible masks of one view.
+
+``ideal`` returns every mask as it is. ``detector`` fails as a real one does: it misses hidden fish, in bursts,
+merges a hidden fish into the one in front, splits one into two, jitters, and sees fish where none is. Its
+rates are fitted to YOLOX on real zebrafish (``benchmarks/fit_detector.py``) and kept in ``data/detector.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.special import expit, ndtr
+
+from trackfish3d.errors import InputError
+from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
+
+
+class DetectorSettings(BaseModel):
+    """Rates of the detector model; ``fish`` below means one fish in one view of one frame."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    miss: float = Field(ge=0, lt=1, description="chance to miss a fish in full view")
+    visible_half: float = Field(ge=0, le=1, description="visible fraction at which half of the fish are found")
+    visible_slope: float = Field(gt=0, description="steepness of the logistic in the visible fraction")
+    area_half: float = Field(ge=0, description="visible pixels at which half of the fish are found")
+    persistence: float = Field(ge=0, lt=1, description="correlation of the luck of a fish from frame to frame")
+    merge: float = Field(ge=0, le=1, description="share of touching missed fish that join the fish they touch")
+    split: float = Field(ge=0, le=1, description="chance that a fish becomes two detections")
+    jitter: float = Field(ge=0, description="standard deviation of position and box edges, in box diagonals")
+    false_positives: float = Field(ge=0, description="mean number a view and frame")
+    score_visible: float = Field(gt=0, lt=1, description="mean score of a fish in full view")
+    score_hidden: float = Field(gt=0, lt=1, description="mean score of a fish that is hardly visible")
+    score_false: float = Field(gt=0, lt=1, description="mean score of a false positive")
+    score_spread: float = Field(gt=0, description="standard deviation of scores of real fish")
+
+    @classmethod
+    def fitted(cls) -> DetectorSettings:
+        """Rates fitted to the real detector."""
+        text = resources.files("trackfish3d.synfish").joinpath("data/detector.json").read_text()
+        return cls.model_validate(json.loads(text)["rates"])
+
+
+@dataclass
+class Seen:
+    """Detections of one view: table columns (K,) each, and per fish the row in it (N,), -1 where none."""
+
+    columns: dict[str, np.ndarray]
+    row: np.ndarray
+
+
+HalfSums = Callable[[int, float, float, float, float], np.ndarray]
+SMALLEST_MASK = 5  # pixels; below, a centroid is noise and no detector answers
+
+
+def _columns(sums: np.ndarray, score: np.ndarray) -> dict[str, np.ndarray]:
+    columns = moments(sums)
+    columns.update(x1=sums[:, LEFT], y1=sums[:, TOP], x2=sums[:, RIGHT], y2=sums[:, BOTTOM], score=score)
+    return columns
+
+
+class IdealDetector:
+    """Every visible mask of at least five pixels, exactly, with score 1."""
+
+    def see(
+        self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums
+    ) -> Seen:
+        """Turn the masks of one view (sums (N, 11)) into detections."""
+        found = np.flatnonzero(sums[:, COUNT] >= SMALLEST_MASK)
+        row = np.full(len(sums), -1, np.int64)
+        row[found] = np.arange(len(found))
+        return Seen(_columns(sums[found], np.ones(len(found))), row)
+
+
+class FittedDetector:
+    """A detector with the failures of a real one; keeps the luck of every fish in every view over time."""
+
+    def __init__(self, settings: DetectorSettings, fish: int, cameras: int, seed: int) -> None:
+        self.settings = settings
+        self._rng = np.random.default_rng([seed, 7])
+        # Standard normal luck of each fish in each view; an AR(1) process, so misses come in bursts while
+        # their long-run rate stays exactly what the logistic says.
+        self._luck = self._rng.standard_normal((2, cameras, fish))
+        self._sizes: list[np.ndarray] = [np.zeros((0, 11)) for _ in range(cameras)]
+
+    def _advance(self, camera: int) -> tuple[np.ndarray, np.ndarray]:
+        rho = self.settings.persistence
+        fresh = self._rng.standard_normal((2, self._luck.shape[2]))
+        self._luck[:, camera] = rho * self._luck[:, camera] + np.sqrt(1 - rho * rho) * fresh
+        uniform = ndtr(self._luck[:, camera])
+        return uniform[0], uniform[1]
+
+    def found_chance(self, visible: np.ndarray, area: np.ndarray) -> np.ndarray:
+        """Chance to find fish with these visible fractions and visible areas (px)."""
+        s = self.settings
+        full = expit(s.visible_slope * (1 - s.visible_half))
+        by_fraction = expit(s.visible_slope * (visible - s.visible_half)) / full
+        by_area = expit(4.0 * (np.log(np.maximum(area, 1e-9)) - np.log(max(s.area_half, 1e-9))))
+        return (1 - s.miss) * by_fraction * by_area
+
+    def see(
+        self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums
+    ) -> Seen:
+        """Turn the masks of one view into detections; ``halves`` cuts the mask of a fish in two."""
+        s, rng = self.settings, self._rng
+        luck, merge_luck = self._advance(camera)
+        area = sums[:, COUNT]
+        visible = area / np.maximum(sums[:, ALONE], 1)
+        found = (area >= SMALLEST_MASK) & (luck < self.found_chance(visible, area))
+        masks = sums.copy()
+        row = np.full(len(sums), -1, np.int64)
+        host = self._hosts(found, area, contacts, merge_luck)
+        for i in np.flatnonzero(host >= 0):
+            masks[host[i]] = join_sums(masks[host[i]], sums[i])
+        index = np.flatnonzero(found)
+        row[index] = np.arange(len(index))
+        row[host >= 0] = row[host[host >= 0]]
+        kept = masks[index]
+        clarity = visible[index]
+        for k in np.flatnonzero(rng.random(len(index)) < s.split):
+            if np.any(host == index[k]) or area[index[k]] < 8 * SMALLEST_MASK:
+                continue  # a merged blob is one, and crumbs do not split
+            shape = moments(kept[k : k + 1])
+            angle = shape["angle"][0]
+            pair = halves(int(index[k]), shape["u"][0], shape["v"][0], np.cos(angle), np.sin(angle))
+            if pair[:, COUNT].min() < SMALLEST_MASK:
+                continue
+            large = int(pair[1, COUNT] > pair[0, COUNT])
+            kept[k] = pair[large]
+            kept, clarity = np.vstack([kept, pair[1 - large]]), np.append(clarity, clarity[k] / 2)
+        mean = s.score_hidden + (s.score_visible - s.score_hidden) * np.clip(clarity, 0, 1)
+        score = np.clip(mean + s.score_spread * rng.standard_normal(len(mean)), 0.05, 0.99)
+        columns = self._jitter(_columns(kept, score))
+        if len(index):
+            self._sizes[camera] = sums[index]
+        return Seen(self._false_positives(camera, size, columns), row)
+
+    def _hosts(self, found: np.ndarray, area: np.ndarray, contacts: np.ndarray, luck: np.ndarray) -> np.ndarray:
+        """For every fish the found one it is merged into, or -1. A fish joins the one it touches most."""
+        host = np.full(len(found), -1, np.int64)
+        most = np.zeros(len(found), np.int64)
+        for a, b, pixels in contacts:
+            for lost, other in ((a, b), (b, a)):
+                if not found[lost] and found[other] and area[lost] >= SMALLEST_MASK and pixels > most[lost]:
+                    most[lost] = pixels
+                    if luck[lost] < self.settings.merge:
+                        host[lost] = other
+        return host
+
+    def _jitter(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Noise in proportion to the box: larger fish are placed less exactly in pixels."""
+        rng, count = self._rng, len(columns["u"])
+        sigma = self.settings.jitter * np.hypot(columns["x2"] - columns["x1"], columns["y2"] - columns["y1"])
+        for name in ("u", "v", "x1", "y1", "x2", "y2"):
+            columns[name] = columns[name] + sigma * rng.standard_normal(count)
+        for low, high in (("x1", "x2"), ("y1", "y2")):
+            middle = 0.5 * (columns[low] + columns[high])
+            columns[low] = np.minimum(columns[low], middle - 0.5)
+            columns[high] = np.maximum(columns[high], middle + 0.5)
+        columns["u"] = np.clip(columns["u"], columns["x1"], columns["x2"])
+        columns["v"] = np.clip(columns["v"], columns["y1"], columns["y2"])
+        # Two ends of a body of length l, each off by sigma across it, turn its axis by sqrt(2) sigma / l.
+        round_ = np.clip(columns["minor"] / columns["major"], 0, 0.95)
+        turn = np.sqrt(2) * sigma / (4 * columns["major"]) / (1 - round_**2)
+        columns["angle"] = wrap_axis(columns["angle"] + turn * rng.standard_normal(count))
+        for name, power in (("area", 2.0), ("major", 1.0), ("minor", 1.0)):
+            columns[name] = columns[name] * np.exp(power * self.settings.jitter * rng.standard_normal(count))
+        columns["minor"] = np.minimum(columns["minor"], columns["major"])
+        return columns
+
+    def _false_positives(
+        self, camera: int, size: tuple[int, int], columns: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """Add fish that are not there: shapes of fish seen in this view before, anywhere in the image."""
+        rng, known = self._rng, self._sizes[camera]
+        count = int(rng.poisson(self.settings.false_positives))
+        if count == 0 or len(known) == 0:
+            return columns
+        mean = self.settings.score_false
+        fake = _columns(known[rng.integers(0, len(known), count)], rng.beta(8 * mean, 8 * (1 - mean), count))
+        for pixel, names, extent in (("u", ("x1", "x2"), size[0]), ("v", ("y1", "y2"), size[1])):
+            half = np.minimum(0.5 * (fake[names[1]] - fake[names[0]]), 0.5 * extent)
+            middle = 0.5 * (fake[names[1]] + fake[names[0]])
+            shift = rng.uniform(half - 0.5, extent - 0.5 - half) - middle
+            for name in (pixel, *names):
+                fake[name] = fake[name] + shift
+        return {name: np.concatenate([columns[name], fake[name]]) for name in columns}
+
+
+def wrap_axis(angle: np.ndarray) -> np.ndarray:
+    """Bring the direction of an axis into (-pi/2, pi/2]."""
+    wrapped: np.ndarray = np.pi / 2 - np.mod(np.pi / 2 - angle, np.pi)
+    return wrapped
+
+
+Detector = IdealDetector | FittedDetector
+
+
+def make_detector(name: str, fish: int, cameras: int, seed: int) -> Detector:
+    """Return the detector model called ``ideal`` or ``detector``."""
+    if name == "ideal":
+        return IdealDetector()
+    if name == "detector":
+        return FittedDetector(DetectorSettings.fitted(), fish, cameras, seed)
+    raise InputError(f"detector model '{name}' is not known; choose ideal or detector")
