@@ -67,9 +67,15 @@ class ClearScores:
     truth_points: int
     predicted_points: int
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of animals mostly tracked, partly tracked, mostly lost: ``mt``, ``pt``, ``ml``."""
+        counts = {"mt": self.mostly_tracked, "pt": self.partly_tracked, "ml": self.mostly_lost}
+        return {name: divide(count, self.animals) for name, count in counts.items()}
+
     def to_dict(self) -> dict[str, float]:
         """All scores by name."""
-        return asdict(self)
+        return asdict(self) | self.shares
 
 
 def correspond(pairs: Pairs, gate: float) -> Correspondence:
