@@ -84,9 +84,9 @@ class Detections:
         _reject((index < 0) | (index >= len(cameras)), "camera is not one of the recording's", source)
         _reject((arrays["x2"] < arrays["x1"]) | (arrays["y2"] < arrays["y1"]), "box is inside out (x2 < x1)", source)
         _reject((arrays["score"] < 0) | (arrays["score"] > 1), "score is outside 0..1", source)
-        order = np.lexsort((index, frames))
-        if np.array_equal(order, np.arange(n)):
-            order = np.arange(n)
+        order: Any = np.lexsort((index, frames))
+        if (np.diff(order) == 1).all():
+            order = slice(None)  # most files are in order: spare the copies
         return cls(
             tuple(cameras),
             frames[order],
@@ -151,7 +151,7 @@ class Detections:
         return {k: a for k, a in every.items() if a is not None}
 
     def to_table(self) -> pa.Table:
-        """As an Arrow table with camera names; numbers as float32, frames as int64."""
+        """As an Arrow table with camera names; numbers as float64, frames as int64."""
         columns = {}
         for name, array in self._columns().items():
             if name == "camera":
@@ -167,19 +167,24 @@ class Detections:
         if missing:
             raise InputError(f"{source}: no column {', '.join(sorted(missing))}")
         known = set(table.column_names)
-        columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS) if k in known}
-        return cls.build(
-            cameras, table["frame"].to_numpy(), camera_index(table["camera"], cameras, source), **columns, source=source
-        )
+        try:
+            columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS) if k in known}
+            frame = table["frame"].to_numpy()
+        except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{source}: columns are not what a detections file holds ({error})") from None
+        return cls.build(cameras, frame, camera_index(table["camera"], cameras, source), **columns, source=source)
 
 
 def camera_index(column: pa.ChunkedArray, cameras: Sequence[str], source: str) -> NDArray[np.int64]:
     """Camera names of an Arrow column (N,) to indices into `cameras`."""
-    encoded = column.combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string())
-    if not pa.types.is_dictionary(encoded.type):
-        encoded = encoded.cast(pa.string()).dictionary_encode()
+    try:
+        encoded = column.combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string())
+        if not pa.types.is_dictionary(encoded.type):
+            encoded = encoded.cast(pa.string()).dictionary_encode()
+    except (pa.ArrowException, ValueError):
+        raise InputError(f"{source}: column camera has values that are not names") from None
     if encoded.null_count:
         raise InputError(f"{source}: a row has no camera")
     names = [str(n) for n in encoded.dictionary.to_pylist()]

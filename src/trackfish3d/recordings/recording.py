@@ -93,11 +93,13 @@ class Recording:
     ) -> "Recording":
         """Write a recording.
 
-        `frames` is first frame and count; without it, it is taken from detections and truth.
+        `frames` is first frame and count on the common clock; without it, it is taken from detections and truth.
         """
         folder = Path(folder)
         if frames is None:
-            seen = [x.frame for x in (detections, truth) if x is not None and len(x)]
+            moves = [(time_offset_frames or {}).get(n, 0) for n in rig.names]
+            aligned = None if detections is None else detections.frame + np.array(moves)[detections.camera]
+            seen = [f for f in (aligned, None if truth is None else truth.frame) if f is not None and len(f)]
             first = min((int(s.min()) for s in seen), default=0)
             frames = first, max((int(s.max()) - first + 1 for s in seen), default=0)
         info = RecordingInfo(

@@ -32,14 +32,24 @@ def read_table(path: str | Path) -> pa.Table:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+    parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
     try:
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pq.read_table(path)
-        return pacsv.read_csv(path)
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        table = pq.read_table(path) if parquet else pacsv.read_csv(path)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        kind = "Parquet" if path.suffix.lower() in (".parquet", ".pq") else "CSV"
-        raise InputError(f"{path}: is not a complete {kind} file ({first})") from None
+        raise InputError(f"{path}: is not a complete {'Parquet' if parquet else 'CSV'} file ({first})") from None
+    twice = {n for n in table.column_names if table.column_names.count(n) > 1}
+    if twice:
+        raise InputError(f"{path}: column '{min(twice)[:80]}' is there twice")
+    return table
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
 def letters(number: int) -> str:
@@ -97,7 +107,8 @@ def read_truth(path: str | Path) -> Truth:
     cameras = [str(c) for c in range(1, 100) if {f"u{c}", f"v{c}"} <= set(table.column_names)]
     per_camera: dict[str, Any] = {}
     if cameras:
-        get = {n: _floats(table[n], n, path) for c in cameras for n in table.column_names if n.endswith(c)}
+        wanted = {f"{k}{c}" for c in cameras for k in ("u", "v", "l", "t", "w", "h", "occ")}
+        get = {n: _floats(table[n], n, path) for n in table.column_names if n in wanted}
         per_camera = {k: np.column_stack([get[k + c] for c in cameras]) for k in "uv"}
         if all(f"{k}{c}" in get for c in cameras for k in "ltwh"):
             box = {k: np.column_stack([get[k + c] for c in cameras]) for k in "ltwh"}
@@ -121,6 +132,8 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
     except (pa.ArrowException, ValueError) as error:
         raise InputError(f"{path}: is not a CSV file ({str(error).splitlines()[0][:200]})") from None
     names = {n.strip(): n for n in table.column_names}
+    if len(names) < len(table.column_names):
+        raise InputError(f"{path}: has a column twice")
     lower = {n.lower(): original for n, original in names.items()}
     frame_name = next((names[n] for n in _FRAME if n in names), None)
     id_name = next((names[n] for n in _IDENTITY if n in names), None)
@@ -131,7 +144,12 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
             f"has {', '.join(table.column_names)}"
         )
     position = np.column_stack([_floats(table[a], str(a), path) for a in axes])
+    bad = ~np.isfinite(position).all(1)
+    if bad.any():
+        raise InputError(f"{path}: row {int(np.argmax(bad))}: x, y or z is not a finite number; leave such rows out")
     ids = table[id_name]
+    if ids.null_count:
+        raise InputError(f"{path}: a row has no {id_name}")
     if pa.types.is_string(ids.type):
         encoded = ids.combine_chunks().dictionary_encode()
         encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded

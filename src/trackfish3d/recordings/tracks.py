@@ -132,7 +132,7 @@ class Tracks:
                 source=source,
                 **{k: get[k] for k in ("views", "error_px", "observed", "confidence") if k in names},
             )
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:
             raise InputError(f"{source}: columns are not what a tracks file holds ({error})") from None
 
 

@@ -130,5 +130,5 @@ class Truth:
                 source=source,
                 **per_camera,
             )
-        except (ValueError, TypeError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:
             raise InputError(f"{source}: columns are not what a truth file holds ({error})") from None

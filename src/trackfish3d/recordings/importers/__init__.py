@@ -1,0 +1,19 @@
+"""Detections, truth and clocks from other tools' files."""
+
+from ._file import DetectionFile, Dropped
+from .read import FORMATS, concatenate, read_detections
+from .supervision import from_supervision
+from .timestamps import align_by_time, read_timestamps
+from .truth import import_truth
+
+__all__ = [
+    "FORMATS",
+    "DetectionFile",
+    "Dropped",
+    "align_by_time",
+    "concatenate",
+    "from_supervision",
+    "import_truth",
+    "read_detections",
+    "read_timestamps",
+]

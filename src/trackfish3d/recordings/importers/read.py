@@ -1,0 +1,127 @@
+"""The front door: detections from any tool's files."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cameras.rig import CameraRig
+from ...errors import InputError
+from ..detections import Detections
+from ._file import SCORES, DetectionFile, Dropped
+from .coco import read_coco
+from .deeplabcut import read_deeplabcut
+from .dltdv import read_dltdv
+from .mot import read_mot
+from .sleap import read_sleap
+from .sniff import sniff
+from .tables import read_csv
+from .yolo import read_yolo
+
+READERS: dict[str, Callable[[DetectionFile], Detections]] = {
+    "csv": read_csv,
+    "parquet": read_csv,
+    "mot": read_mot,
+    "coco": read_coco,
+    "yolo": read_yolo,
+    "deeplabcut": read_deeplabcut,
+    "sleap": read_sleap,
+    "dltdv": read_dltdv,
+}
+FORMATS = tuple(READERS)
+Paths = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
+
+
+def read_detections(
+    paths: Paths,
+    cameras: CameraRig,
+    format: str | None = None,
+    *,
+    min_score: float = 0.0,
+    columns: Mapping[str, str] | None = None,
+    box_size: float | None = None,
+    scores: str = "probability",
+    sort: bool = False,
+    keypoint: str | None = None,
+    dropped: Dropped | None = None,
+) -> Detections:
+    """Read detections of all cameras.
+
+    Parameters
+    ----------
+    paths : one file or folder, several that each say which cameras they hold, or camera name -> file. A folder that
+        holds a file or folder for each camera, called like the camera, stands for those.
+    cameras : the rig; the result's cameras are its cameras.
+    format : one of `FORMATS`; None: by content.
+    min_score : detections below it are left out.
+    columns, box_size, scores, sort, keypoint, dropped : see `DetectionFile`.
+    """
+    if format is not None and format not in READERS:
+        raise InputError(f"unknown format '{format}'; known are {', '.join(FORMATS)}")
+    if scores not in SCORES:
+        raise InputError(f"unknown kind of scores '{scores}'; known are {', '.join(SCORES)}")
+    if box_size is not None and not 0 < box_size < np.inf:
+        raise InputError("the size of boxes must be above 0 px")
+    counted: Dropped = Dropped() if dropped is None else dropped
+    plain = DetectionFile(Path(), cameras, None, columns or {}, box_size, scores, sort, keypoint, counted)
+    files = [replace(plain, path=path, camera=name) for name, path in _files(paths, cameras)]
+    pieces = [READERS[format or sniff(file.path)](file) for file in files]
+    _refuse_doubles(files, pieces)
+    found = concatenate(pieces, counted)
+    keep = found.score >= min_score
+    for camera, name in enumerate(found.cameras):
+        low = int((~keep & (found.camera == camera)).sum())
+        if low:
+            counted[name, f"score below {min_score:g}"] += low
+    return found if keep.all() else found.select(keep)
+
+
+def concatenate(pieces: Sequence[Detections], dropped: Dropped | None = None) -> Detections:
+    """Return the detections of all pieces, sorted. Mask moments survive only if every piece has them."""
+    if not pieces:
+        raise InputError("no detections given")
+    if len(pieces) == 1:
+        return pieces[0]
+    every = [p._columns() for p in pieces]
+    names = [k for k in every[0] if all(k in e for e in every)]
+    for piece, columns in zip(pieces, every, strict=True):
+        if dropped is not None and set(columns) - set(names):
+            dropped["all", "mask shapes, because not every file has them"] += len(piece)
+    joined: dict[str, Any] = {k: np.concatenate([e[k] for e in every]) for k in names}
+    return Detections.build(pieces[0].cameras, joined.pop("frame"), joined.pop("camera"), **joined)
+
+
+def _files(paths: Paths, cameras: CameraRig) -> list[tuple[str | None, Path]]:
+    if isinstance(paths, Mapping):
+        for name in paths:
+            cameras.index(name)
+        return [(name, Path(path)) for name, path in paths.items()]
+    if not isinstance(paths, str | Path):
+        return [pair for path in paths for pair in _files(path, cameras)]
+    folder = Path(paths)
+    if folder.is_dir():
+        found = {n: [p for p in sorted(folder.glob("*")) if n in (p.name, p.stem)] for n in cameras.names}
+        if all(len(p) == 1 for p in found.values()):
+            return [(name, p[0]) for name, p in found.items()]
+        twice = next((n for n, p in found.items() if len(p) > 1), None)
+        if twice is not None and len(cameras) > 1:
+            listed = ", ".join(p.name for p in found[twice][:5])
+            raise InputError(f"{folder}: camera {twice} has more than one file: {listed}")
+    return [(None, folder)]
+
+
+def _refuse_doubles(files: Sequence[DetectionFile], pieces: Sequence[Detections]) -> None:
+    """Refuse a frame of a camera that is in two files: its animals would count twice. Parts in a row are fine."""
+    seen: dict[int, list[tuple[Path, NDArray[np.int64]]]] = {}
+    for file, piece in zip(files, pieces, strict=True):
+        for camera in np.unique(piece.camera).tolist():
+            frames = np.unique(piece.frame[piece.camera == camera])
+            for path, before in seen.get(camera, []):
+                both = np.intersect1d(before, frames)
+                if both.size:
+                    name = piece.cameras[camera]
+                    raise InputError(f"{file.path}: frame {both[0]} of camera {name} is in {path} as well")
+            seen.setdefault(camera, []).append((file.path, frames))

@@ -1,0 +1,50 @@
+"""Which format a file of detections is in, by what it holds."""
+
+import re
+from pathlib import Path
+
+from ...errors import InputError
+
+_PIXELS = re.compile(r"\s*pt\d+_cam\d+_[XY]\s*")
+
+
+def sniff(path: Path) -> str:
+    """Return the name of the format of a file or folder: one of `FORMATS`.
+
+    A name alone proves nothing (``.csv``, ``.txt`` and ``.h5`` are each used by several tools), so that only files in
+    HDF5 are told apart by it.
+    """
+    if path.is_dir():
+        return "yolo"
+    try:
+        with path.open("rb") as file:
+            head = file.read(65536)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    if not head.strip():
+        raise InputError(f"{path}: is empty")
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"\x89HDF"):
+        return "sleap" if path.suffix.lower() == ".slp" else "deeplabcut"
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    if text[:1] in ("{", "["):
+        return "coco"
+    first = text.split("\n", 1)[0].split(",")
+    if first[0].strip() == "scorer":
+        return "deeplabcut"
+    if any(_PIXELS.fullmatch(name) for name in first):
+        return "dltdv"
+    if len(first) >= 6 and all(_is_number(name) for name in first):
+        return "mot"
+    return "csv"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
