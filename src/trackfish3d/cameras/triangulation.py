@@ -157,8 +157,9 @@ def nearest_to_rays(origins, directions, begin, end, a, b):  # type: ignore[no-u
     for m in range(begin, end):
         ex, ey, ez = x - origins[m, 0], y - origins[m, 1], z - origins[m, 2]
         along = ex * directions[m, 0] + ey * directions[m, 1] + ez * directions[m, 2]
-        total += ex * ex + ey * ey + ez * ez - along * along
-    return x, y, z, math.sqrt(max(total, 0.0) / (end - begin)), True
+        ex, ey, ez = ex - along * directions[m, 0], ey - along * directions[m, 1], ez - along * directions[m, 2]
+        total += ex * ex + ey * ey + ez * ez
+    return x, y, z, math.sqrt(total / (end - begin)), True
 
 
 @njit(cache=True, error_model="numpy")

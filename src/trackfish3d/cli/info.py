@@ -12,8 +12,10 @@ import typer
 from .. import __version__
 from ..recordings import Recording
 
-_PACKAGES: tuple[str, ...] = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "torch", "safetensors", "av")
-_PACKAGES += ("opencv-python-headless", "pandas", "xarray", "netCDF4", "pynwb", "ndx-pose", "sleap-io", "rerun-sdk")
+_PACKAGES = """
+    numpy scipy numba pyarrow pydantic matplotlib torch safetensors av opencv-python-headless
+    pandas xarray netCDF4 pynwb ndx-pose sleap-io rerun-sdk
+""".split()
 
 
 def command(
