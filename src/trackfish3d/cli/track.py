@@ -1,0 +1,114 @@
+"""``trackfish3d track``: detections to tracks, by any method."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from .. import __version__
+from ..errors import InputError
+from ..files import atomic_path
+from ..recordings import Recording, Tracks, write_table, write_tracks_csv
+from ..tracking.method import Method
+from ..tracking.registry import make_method, method_names, summaries
+
+_METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
+
+
+def command(
+    recording: Annotated[Path, typer.Argument(help="Folder of the recording.")],
+    method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(method_names())}.")] = "sort3d",
+    out: Annotated[
+        Path | None, typer.Option("--out", help="CSV or Parquet file; otherwise into the recording.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method, key=value.")] = None,
+    settings: Annotated[bool, typer.Option("--settings", help="Print the method's settings and stop.")] = False,
+) -> None:
+    """Track all animals of a recording in 3D."""
+    chosen = make_method(method, parse_settings(set_ or []))
+    if settings:
+        print_settings(chosen)
+        return
+    source = Recording.open(recording)
+    detections = source.detections
+    dark = [n for c, n in enumerate(source.rig.names) if not (detections.camera == c).any()]
+    console = Console(stderr=True)
+    for name in dark:
+        console.print(f"camera {name} has no detections", highlight=False)
+    ready = chosen.resolve(source.rig, detections) if len(detections) and len(source.rig) > 1 else chosen
+    print(f"{method}: {_line(ready.settings.model_dump())}")
+    with Progress(
+        TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), console=console,
+        transient=True,
+    ) as bar:  # fmt: skip
+        task = bar.add_task("track", total=None)
+        tracks = ready.track(
+            source.rig, detections, source.fps, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    where = write_result(source, tracks, out)
+    write_settings(where.with_suffix(".settings.json"), method, ready)
+    print(f"{len(tracks.identities)} tracks, {len(tracks)} points, {100 * _observed(tracks):.1f} % observed: {where}")
+
+
+command.__doc__ = f"{command.__doc__}\n\n\b\nMethods:\n{_METHODS}"
+
+
+def parse_settings(pairs: list[str]) -> dict[str, str]:
+    """Split ``key=value`` pairs."""
+    out: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise InputError(f"--set {pair}: write key=value")
+        out[key.strip()] = value.strip()
+    return out
+
+
+def write_result(source: Recording, tracks: Tracks, out: Path | None) -> Path:
+    """Write tracks to ``out`` by its suffix, or into the recording; returns the file."""
+    if out is None:
+        source.write_tracks(tracks)
+        return source.folder / "tracks.csv"
+    if out.suffix.lower() in (".parquet", ".pq"):
+        write_table(tracks.to_table(), out)
+    elif out.suffix.lower() == ".csv":
+        write_tracks_csv(tracks, out)
+    else:
+        raise InputError(f"{out}: tracks are written as .csv or .parquet")
+    return out
+
+
+def write_settings(path: Path, name: str, method: Method) -> None:
+    """Write what made the tracks: method, its settings with all lengths filled in, version."""
+    content = {"method": name, "settings": method.settings.model_dump(mode="json"), "trackfish3d": __version__}
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def print_settings(method: Method) -> None:
+    """Print each setting of a method: name, default, what it is."""
+    for name, field in type(method.settings).model_fields.items():
+        print(f"{name} = {getattr(method.settings, name)}  {field.description or ''}")
+
+
+def _observed(tracks: Tracks) -> float:
+    return float(tracks.observed.mean()) if len(tracks) else 0.0
+
+
+def _line(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in settings.items())
+
+
+class _Rate(TextColumn):
+    """Frames a second."""
+
+    def __init__(self) -> None:
+        super().__init__("{task.speed}")
+
+    def render(self, task: Any) -> Text:
+        """Show the rate once there is one."""
+        return Text(f"{task.speed:.0f}/s" if task.speed else "")

@@ -1,0 +1,88 @@
+"""What a tracking method is: settings, and detections to tracks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..cameras.rig import CameraRig
+from ..errors import InputError
+from ..recordings.detections import Detections
+from ..recordings.tracks import Tracks
+from .postprocess import postprocess
+
+Progress = Callable[[int, int], None]
+"""Called with steps done and steps in all."""
+
+
+class MethodSettings(BaseModel):
+    """Settings all methods share. A length that is None is estimated from the recording."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_gap: int = Field(default=15, ge=0, description="points of a track at most this many frames apart are joined")
+    min_obs: int = Field(default=2, ge=1, description="tracks observed in fewer frames are removed as ghosts")
+
+
+class Method(ABC):
+    """A tracker of 3D trajectories. A subclass is one algorithm: its settings and a `run`.
+
+    `track` is the same for all: it checks the input, runs, and post-processes, so that no method is favoured.
+    """
+
+    Settings: ClassVar[type[Any]] = MethodSettings
+    min_cameras: ClassVar[int] = 2
+    max_cameras: ClassVar[int] = 10**6
+
+    def __init__(self, settings: MethodSettings | None = None) -> None:
+        self.settings: Any = self.Settings() if settings is None else settings
+
+    def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
+        """Return this method with every length estimated that was left open; already closed ones stay."""
+        return self
+
+    @abstractmethod
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+        """Make tracks, before post-processing. All settings are resolved."""
+
+    def track(
+        self, rig: CameraRig, detections: Detections, fps: float = 30.0, progress: Progress | None = None
+    ) -> Tracks:
+        """Track all animals of a recording.
+
+        Parameters
+        ----------
+        rig : the cameras; detections : on a common clock, its cameras those of the rig; fps : frames a second.
+        progress : called with steps done and steps in all.
+        """
+        if tuple(detections.cameras) != rig.names:
+            raise InputError(
+                f"detections are of cameras {', '.join(detections.cameras)}, the calibration of {', '.join(rig.names)}"
+            )
+        if not self.min_cameras <= len(rig) <= self.max_cameras:
+            bound = f"at least {self.min_cameras}" if len(rig) < self.min_cameras else f"at most {self.max_cameras}"
+            raise InputError(f"this method needs {bound} cameras; the recording has {len(rig)}")
+        if not len(detections):
+            return Tracks.build([], [], [], cameras=rig.names)
+        ready = self.resolve(rig, detections)
+        tracks = ready.run(rig, detections, fps, progress or _silent)
+        return postprocess(tracks, self.settings.max_gap, self.settings.min_obs)
+
+
+def _silent(done: int, total: int) -> None:
+    """Report to nobody."""
+
+
+def make_settings(model: type[MethodSettings], values: Mapping[str, Any], method: str) -> MethodSettings:
+    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit."""
+    for name in values:
+        if name not in model.model_fields:
+            known = ", ".join(model.model_fields)
+            raise InputError(f"method {method} has no setting '{name}'; it has {known}")
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(p) for p in first["loc"]) or "settings"
+        raise InputError(f"method {method}: {where}: {first['msg']}") from None
