@@ -1,0 +1,183 @@
+"""The examination of a recording and its plain words."""
+
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cameras import CameraRig
+from ..recordings import Recording
+from .agreement import Matches, Sample, pair_errors
+from .clock import SHIFTS, late_by, shift_table
+from .water import Water, guess_water, mean_error
+
+_CHANCE_LAGS = (37, 61, 97)
+
+
+@dataclass(frozen=True)
+class CameraHealth:
+    """What one camera delivers.
+
+    ``residual_px``: median error, in the two views of a pair, of its matched detections; ``partner_share``: share of
+    its detections with a partner within three times that in some other view.
+    """
+
+    name: str
+    frames: int
+    detections: int
+    gaps: int
+    missing_frames: int
+    residual_px: float
+    partner_share: float
+    late_frames: int
+    shift_error_px: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Health:
+    """Everything `trackfish3d check` says. ``problems`` is empty for a recording that is good to track."""
+
+    cameras: tuple[CameraHealth, ...]
+    mean_error_px: float
+    chance_error_px: float
+    other_water_px: float
+    water: Water | None
+    problems: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers, for JSON."""
+        return asdict(self) | {"shifts": SHIFTS.tolist(), "good": not self.problems}
+
+
+def examine(recording: Recording, frames: int = 200) -> Health:
+    """Examine a recording's cameras from its detections alone."""
+    rig, detections = recording.rig, recording.detections
+    sample = Sample.draw(detections, frames)
+    if len(rig) < 2:
+        alone = _camera(recording, sample, 0, {}, 0, np.zeros(len(SHIFTS)))
+        return Health((alone,), np.nan, np.nan, np.nan, None, ("only one camera: 3D needs two or more",))
+    table = shift_table(sample, rig)
+    late = late_by(table, len(rig))
+    pairs = {(a, b): pair_errors(sample, rig[a], rig[b], a, b) for a, b in combinations(range(len(rig)), 2)}
+    per_shift = [np.nanmean([_curve(table, c, b) for b in range(len(rig)) if b != c], axis=0) for c in range(len(rig))]
+    cameras = tuple(_camera(recording, sample, c, pairs, int(late[c]), per_shift[c]) for c in range(len(rig)))
+    every = np.concatenate([m.error for m in pairs.values()])
+    error = float(every.mean()) if len(every) else np.nan
+    chance = _chance(sample, rig)
+    water, other = None, np.nan
+    if rig.refractive:
+        other = mean_error(sample, [c.without_water() for c in rig])
+    elif len(every) and not late.any():
+        water = guess_water(Sample.draw(detections, 60), rig)
+    problems = _problems(rig, cameras, pairs, error, chance, other, water, sample.cap_px)
+    return Health(cameras, error, chance, other, water, tuple(problems))
+
+
+def _curve(table: dict[tuple[int, int], NDArray[np.float64]], c: int, b: int) -> NDArray[np.float64]:
+    """(S,) mean error of camera c against b if c were late by each of `SHIFTS`."""
+    with np.errstate(invalid="ignore"):
+        mean = np.nanmean(table[min(b, c), max(b, c)], axis=1)
+    return np.asarray(mean if c > b else mean[::-1])
+
+
+def _chance(sample: Sample, rig: CameraRig) -> float:
+    """Mean error of matching views of different times: what no agreement at all looks like."""
+    errors = [pair_errors(sample, rig[0], rig[b], 0, b, lag).error for b in range(1, len(rig)) for lag in _CHANCE_LAGS]
+    every = np.concatenate(errors)
+    return float(every.mean()) if len(every) else np.nan
+
+
+def _camera(
+    recording: Recording,
+    sample: Sample,
+    c: int,
+    pairs: dict[tuple[int, int], Matches],
+    late: int,
+    curve: NDArray[np.float64],
+) -> CameraHealth:
+    det = recording.detections
+    frames = np.unique(det.frame[det.camera == c])
+    step = np.diff(frames)
+    mine = [m for (a, b), m in pairs.items() if c in (a, b)]
+    medians = [float(np.median(m.error)) for m in mine if len(m.error)]
+    residual = float(np.median(medians)) if medians else np.nan
+    partners = set()
+    for (a, b), m in pairs.items():
+        if c in (a, b):
+            good = m.error <= 3 * max(residual, 1.0)
+            partners |= set((m.first if c == a else m.second)[good].tolist())
+    n_sampled = sum(sample.rows(f, c).stop - sample.rows(f, c).start for f in sample.frames.tolist())
+    return CameraHealth(
+        name=recording.rig[c].name,
+        frames=len(frames),
+        detections=int((det.camera == c).sum()),
+        gaps=int((step > 1).sum()),
+        missing_frames=int((step - 1).sum()) if len(step) else 0,
+        residual_px=residual,
+        partner_share=len(partners) / n_sampled if n_sampled else 0.0,
+        late_frames=late,
+        shift_error_px=tuple(float(x) for x in curve),
+    )
+
+
+def _problems(
+    rig: CameraRig,
+    cameras: tuple[CameraHealth, ...],
+    pairs: dict[tuple[int, int], Matches],
+    error: float,
+    chance: float,
+    other_water: float,
+    water: Water | None,
+    cap_px: float,
+) -> list[str]:
+    problems = [f"camera {c.name}: no detections" for c in cameras if not c.detections]
+    for c in cameras:
+        if c.late_frames:
+            word = "late" if c.late_frames > 0 else "early"
+            problems.append(
+                f"camera {c.name}: {abs(c.late_frames)} frames {word}; "
+                f"set time_offset_frames.{c.name} = {-c.late_frames} in recording.toml"
+            )
+    if problems:
+        return problems  # what follows would only be their consequence
+    if water is not None and water.missing:
+        return [
+            f"water is missing: {water.without_px:.1f} px as calibrated, {water.with_px:.1f} px with a flat surface "
+            f"({'; '.join(water.surfaces)}); add interfaces to cameras.toml"
+        ]
+    if np.isfinite(other_water) and other_water < 0.9 * error:
+        problems.append(
+            f"the water makes it worse: {error:.1f} px with, {other_water:.1f} px without; check its planes"
+        )
+    if not error < 0.9 * chance:
+        return [
+            *problems,
+            f"the cameras do not agree at all ({error:.1f} px, {chance:.1f} px by chance); wrong calibration?",
+        ]
+    return problems + _blame(rig, cameras, pairs, cap_px)
+
+
+def _blame(
+    rig: CameraRig, cameras: tuple[CameraHealth, ...], pairs: dict[tuple[int, int], Matches], cap_px: float
+) -> list[str]:
+    """Name cameras whose residual is far above that of the pairs they are not in, or too large for the animals."""
+    median = {k: float(np.median(m.error)) for k, m in pairs.items() if len(m.error)}
+    found = []
+    for c, camera in enumerate(cameras):
+        others = [e for k, e in median.items() if c not in k]
+        mine = [e for k, e in median.items() if c in k]
+        if others and mine and min(mine) > 1.6 * np.median(others) and min(mine) > 1.5:
+            found.append(
+                f"camera {camera.name}: {min(mine):.1f} px, recalibrate "
+                f"(the others agree to {np.median(others):.1f} px)"
+            )
+    if not found:
+        limit = max(3.0, 0.25 * cap_px)
+        for (a, b), e in median.items():
+            if e > limit:
+                found.append(
+                    f"cameras {rig[a].name} and {rig[b].name}: {e:.1f} px apart, recalibrate (boxes allow {limit:.1f})"
+                )
+    return found
