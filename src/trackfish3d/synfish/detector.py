@@ -67,9 +67,7 @@ def _columns(sums: np.ndarray, score: np.ndarray) -> dict[str, np.ndarray]:
 class IdealDetector:
     """Every visible mask of at least five pixels, exactly, with score 1."""
 
-    def see(
-        self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums
-    ) -> Seen:
+    def see(self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums) -> Seen:
         """Turn the masks of one view (sums (N, 11)) into detections."""
         found = np.flatnonzero(sums[:, COUNT] >= SMALLEST_MASK)
         row = np.full(len(sums), -1, np.int64)
@@ -103,9 +101,7 @@ class FittedDetector:
         by_area = expit(4.0 * (np.log(np.maximum(area, 1e-9)) - np.log(max(s.area_half, 1e-9))))
         return (1 - s.miss) * by_fraction * by_area
 
-    def see(
-        self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums
-    ) -> Seen:
+    def see(self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums) -> Seen:
         """Turn the masks of one view into detections; ``halves`` cuts the mask of a fish in two."""
         s, rng = self.settings, self._rng
         luck, merge_luck = self._advance(camera)

@@ -64,8 +64,15 @@ class SchoolSettings(BaseModel):
 PRESETS: dict[str, SchoolSettings] = {
     # Loose shoal in a small tank: much wandering, weak alignment, walls matter.
     "tank": SchoolSettings(
-        length=3.5, cruise=0.028, repulsion_radius=0.5, alignment=0.2, attraction=0.12, wander=0.35,
-        wander_memory=0.96, turn_max=0.14, layering=0.25,
+        length=3.5,
+        cruise=0.028,
+        repulsion_radius=0.5,
+        alignment=0.2,
+        attraction=0.12,
+        wander=0.35,
+        wander_memory=0.96,
+        turn_max=0.14,
+        layering=0.25,
     ),  # fmt: skip
     # A school in open water that keeps together and turns as one.
     "open": SchoolSettings(alignment=0.5, attraction=0.3, wander=0.2, layering=0.3),

@@ -29,7 +29,11 @@ def paper_rig(number: int) -> CameraRig:
         u, _, vt = np.linalg.svd(np.array(entry["R"]))
         cameras.append(
             Camera(
-                name=f"cam{k}", size=tuple(data["size"]), K=np.array(data["K"]), distortion=np.zeros(5), R=u @ vt,
+                name=f"cam{k}",
+                size=tuple(data["size"]),
+                K=np.array(data["K"]),
+                distortion=np.zeros(5),
+                R=u @ vt,
                 t=np.array(entry["t"]),
             )  # fmt: skip
         )
@@ -48,8 +52,13 @@ def tank_rig() -> CameraRig:
         )  # fmt: skip
         cameras.append(
             Camera(
-                name=entry["name"], size=tuple(data["size"]), K=np.array(entry["K"]),
-                distortion=np.array(entry["distortion"]), R=u @ vt, t=np.array(entry["t"]), interfaces=(surface,),
+                name=entry["name"],
+                size=tuple(data["size"]),
+                K=np.array(entry["K"]),
+                distortion=np.array(entry["distortion"]),
+                R=u @ vt,
+                t=np.array(entry["t"]),
+                interfaces=(surface,),
             )  # fmt: skip
         )
     return CameraRig(cameras=tuple(cameras), units="cm")

@@ -1,0 +1,65 @@
+"""How hard a recording is, beside the published numbers: OccScore, %Overlap, audit of pseudo-labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trackfish3d.errors import InputError
+from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
+from trackfish3d.recordings import Recording, Truth
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """Percentages, but for ``occ_score`` (0..1); NaN where the truth does not say enough."""
+
+    fish: int
+    frames: int
+    cameras: int
+    occ_score: float
+    overlap: float
+    audit_precision: float
+    audit_recall: float
+    detected: float
+    visible: float
+
+
+def identities_of(truth: Truth, detections: int) -> np.ndarray:
+    """(N, K) identities each detection shows, -1 padding; K is 1 unless fish share a detection.
+
+    A pair of detections is right when they share any identity: a merged blob shows both of its fish.
+    """
+    if truth.detection is None:
+        raise InputError("the truth does not say which detection shows whom, so pseudo-labels cannot be audited")
+    row, camera = np.nonzero(truth.detection >= 0)
+    where, who = truth.detection[row, camera], truth.identity[row]
+    order = np.argsort(where, kind="stable")
+    where, who = where[order], who[order]
+    rank = np.arange(len(where)) - np.searchsorted(where, where)
+    out = np.full((detections, int(rank.max()) + 1 if len(rank) else 1), -1, np.int64)
+    out[where, rank] = who
+    return out
+
+
+def difficulty(recording: Recording) -> Difficulty:
+    """Measure a recording that has truth."""
+    truth = recording.truth
+    if truth is None:
+        raise InputError(f"{recording.folder}: has no truth.parquet, and difficulty is measured against the truth")
+    occ_score = overlap = precision = recall = detected = visible = np.nan
+    if truth.x1 is not None and truth.y1 is not None and truth.x2 is not None and truth.y2 is not None:
+        found = occlusion(truth.frame, np.stack([truth.x1, truth.y1, truth.x2, truth.y2], axis=-1))
+        occ_score, overlap = found.occ_score, 100 * found.overlap
+    if truth.detection is not None:
+        detections = recording.detections
+        audit = pseudo_label_audit(recording.rig, detections, identities_of(truth, len(detections)))
+        precision, recall = 100 * audit.precision, 100 * audit.recall
+        detected = 100 * float((truth.detection >= 0).mean())
+    if truth.visible is not None:
+        visible = 100 * float(truth.visible.mean())
+    return Difficulty(
+        len(np.unique(truth.identity)), len(np.unique(truth.frame)), len(recording.rig), occ_score, overlap,
+        precision, recall, detected, visible,
+    )  # fmt: skip
