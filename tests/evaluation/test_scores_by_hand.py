@@ -1,9 +1,12 @@
 """Scores of small scenes that can be worked out on paper."""
 
+import doctest
+
 import numpy as np
 import pytest
 
 from trackfish3d.evaluation import Scores, evaluate
+from trackfish3d.evaluation import scores as scores_module
 
 
 def one_fish(tracks: list[int | None], drift: float = 0.0) -> Scores:
@@ -120,3 +123,9 @@ def test_perfect_tracks_under_other_names_score_full() -> None:
         assert scores[name] == pytest.approx(1.0), name
     assert scores["motp"] == scores["rmse"] == 0.0
     assert scores["mtbf_m"] == 30.0
+
+
+def test_the_examples_in_docstrings_hold() -> None:
+    tried = doctest.testmod(scores_module)
+    assert tried.attempted > 0
+    assert tried.failed == 0

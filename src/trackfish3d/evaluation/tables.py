@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 Row = Mapping[str, float]
+_MOST_EXPLAINED = 3  # beyond, the numbers need the room that explanations take
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,19 @@ FULL = (
 )
 """Everything `evaluate` computes that a reader compares."""
 
+BLIND = (
+    Column("tracks", "Tracks", None, "count", "predicted identities"),
+    Column("length_median", "Median length", "high", "frames", "frames a track has a position in"),
+    Column("length_mean", "Mean length", "high", "frames"),
+    Column("length_max", "Longest", None, "count"),
+    Column("full_length_tracks", "Full length", None, "count", "tracks from the first frame to the last"),
+    Column("filled", "Filled", "high", "share", "frames with a position, between a track's first and last"),
+    Column("held_out_median_px", "Held-out median px", "low", "length", "error in a camera that took no part"),
+    Column("held_out_p95_px", "Held-out 95 % px", "low", "length"),
+    Column("held_out_count", "Held-out points", None, "count"),
+)
+"""What can be said without truth."""
+
 
 @dataclass(frozen=True, eq=False)
 class ScoreTable:
@@ -141,10 +155,12 @@ class ScoreTable:
         table.add_column("score")
         for name in self.rows:
             table.add_column(escape(name), justify="right", overflow="fold")
-        table.add_column("", style="dim", overflow="fold")
+        explained = len(self.rows) <= _MOST_EXPLAINED
+        if explained:
+            table.add_column("", style="dim", overflow="fold")
         cells = self._cells("[bold green]{}[/]")
         for k, column in enumerate(self.columns):
-            table.add_row(column.heading, *(line[k] for line in cells), column.about)
+            table.add_row(column.heading, *(line[k] for line in cells), *([column.about] if explained else []))
         return table
 
     def markdown(self) -> str:
