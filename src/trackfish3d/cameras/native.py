@@ -5,6 +5,7 @@ One table per camera with ``name``, ``size``, ``matrix``, ``distortions``, ``rot
 ``name``; the order of the rig is written down in ``metadata.order``, because TOML tables have none.
 """
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,50 +28,70 @@ else:
 
 def write_cameras(rig: CameraRig, path: str | Path) -> None:
     """Write a rig as ``cameras.toml``; reading it back gives the same cameras to the last digit that matters."""
-    tables: dict[str, Any] = {}
-    for i, camera in enumerate(rig):
-        tables[f"cam_{i}"] = {
-            "name": camera.name,
-            "size": list(camera.size),
-            "matrix": camera.K.tolist(),
-            "distortions": camera.distortion.tolist(),
-            "rotation": Rotation.from_matrix(camera.R).as_rotvec().tolist(),
-            "translation": camera.t.tolist(),
-            "fisheye": camera.fisheye,
-        }
-        if camera.interfaces:
-            tables[f"cam_{i}"]["interfaces"] = [
-                {
-                    "point": face.point.tolist(),
-                    "normal": face.normal.tolist(),
-                    "n_camera": face.n_camera,
-                    "n_animal": face.n_animal,
-                }
-                for face in camera.interfaces
-            ]
+    tables: dict[str, Any] = {f"cam_{i}": camera_table(camera) for i, camera in enumerate(rig)}
     tables["metadata"] = {"units": rig.units, "order": list(rig.names)}
     with atomic_path(path) as temporary:
         temporary.write_text(tomli_w.dumps(tables), encoding="utf-8")
 
 
-def read_cameras(path: str | Path) -> CameraRig:
-    """Read ``cameras.toml``, or an Anipose ``calibration.toml``, which is the same without water."""
+def camera_table(camera: Camera) -> dict[str, Any]:
+    """Put a camera under Anipose's keys, with ``interfaces`` where it has some."""
+    table: dict[str, Any] = {
+        "name": camera.name,
+        "size": list(camera.size),
+        "matrix": camera.K.tolist(),
+        "distortions": camera.distortion.tolist(),
+        "rotation": Rotation.from_matrix(camera.R).as_rotvec().tolist(),
+        "translation": camera.t.tolist(),
+        "fisheye": camera.fisheye,
+    }
+    if camera.interfaces:
+        table["interfaces"] = [
+            {
+                "point": face.point.tolist(),
+                "normal": face.normal.tolist(),
+                "n_camera": face.n_camera,
+                "n_animal": face.n_animal,
+            }
+            for face in camera.interfaces
+        ]
+    return table
+
+
+def read_cameras(path: str | Path, size: tuple[int, int] | None = None) -> CameraRig:
+    """Read ``cameras.toml``, or an Anipose ``calibration.toml``, which is the same without water.
+
+    `size` (width, height), if given, is that of all cameras, whatever their tables say. Without ``metadata.order``
+    the cameras stand in the order of the numbers in their tables' names, cam_2 before cam_10.
+    """
     tables = read_toml(path)
     metadata = tables.pop("metadata", {})
     if not isinstance(metadata, dict):
         raise InputError(f"{path}: metadata must be a table")
-    cameras = [camera_from_table(table, key, str(path)) for key, table in tables.items() if isinstance(table, dict)]
+    known = {} if size is None else {"size": size}
+    cameras = [
+        camera_from_table({**tables[key], **known}, key, str(path))
+        for key in sorted(tables, key=natural)
+        if isinstance(tables[key], dict)
+    ]
     if not cameras:
         raise InputError(f"{path}: holds no camera; expected a table with name, size, matrix ... for each")
     order = metadata.get("order")
-    if isinstance(order, list) and all(isinstance(n, str) for n in order):
+    if order is not None:
         by_name = {c.name: c for c in cameras}
-        if len(by_name) == len(cameras) and sorted(by_name) == sorted(order):
-            cameras = [by_name[n] for n in order]
+        if not isinstance(order, list) or sorted(map(str, order)) != sorted(by_name):
+            raise InputError(f"{path}: metadata.order must list every camera once: {', '.join(by_name)}")
+        cameras = [by_name[str(n)] for n in order]
     try:
         return CameraRig(tuple(cameras), str(metadata.get("units", "unit")))
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def natural(key: str) -> list[tuple[int, int, str]]:
+    """Sort key by which cam_2 comes before cam_10."""
+    parts = re.findall(r"\d{1,18}|\D+", key)
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts]
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
