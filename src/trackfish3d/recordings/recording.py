@@ -229,4 +229,4 @@ def join(first: Detections, second: Detections) -> Detections:
 def _open_parquet(path: Path) -> pq.ParquetFile:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    return pq.ParquetFile(path)
+    return pq.ParquetFile(path, pre_buffer=False)  # buffering ahead keeps what it has read: the whole file, in the end
