@@ -118,15 +118,18 @@ class GeometricMethod(Method):
         """Estimate open lengths from Hungarian groups of a stretch in the middle of the recording."""
         if None not in self.settings.model_dump().values():
             return self
-        ready = self.settings.model_copy(update=resolve_error(self.settings, rig, detections))
+        ready = type(self)(self.settings.model_copy(update=resolve_error(self.settings, rig, detections)))
         middle = max(len(detections.frames) // 2 - SCALE_FRAMES // 2, 0)
         frames = np.arange(middle, min(middle + SCALE_FRAMES, len(detections.frames)))
-        assert ready.max_error_px is not None
-        groups = group_frames(
-            rig, detections, hungarian_match, ready.max_error_px, ready.contain, lambda done, total: None, frames
+        scale = estimate_scale(rig, detections, ready.first_groups(rig, detections, frames))
+        return type(self)(ready.settings.model_copy(update=resolve_lengths(ready.settings, scale)))
+
+    def first_groups(self, rig: CameraRig, detections: Detections, frames: Ints) -> Groups:
+        """Return Hungarian groups of some frames, whatever the method: to see how large animals are and where."""
+        s = self.settings
+        return group_frames(
+            rig, detections, hungarian_match, s.max_error_px, s.contain, lambda done, total: None, frames
         )
-        lengths = resolve_lengths(ready, estimate_scale(rig, detections, groups))
-        return type(self)(ready.model_copy(update=lengths))
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
         """Associate, then link."""
