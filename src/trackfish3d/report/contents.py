@@ -59,8 +59,6 @@ def collect(
     if outside:
         notes.append(f"{outside} track points lie far outside the box (or nowhere) and are not drawn in 3D.")
     residual = residual_panels(rig, tracks, detections, pixels, links) if len(detections) else []
-    if links.note and any(p["count"] for p in residual):
-        notes.append(links.note)
     return {
         "title": recording.folder.resolve().name,
         "description": info.description,
@@ -76,6 +74,7 @@ def collect(
         "detections": _detections(detections, tracks, links.row, names, axis, rig),
         "counts": _counts(detections, tracks, axis, len(rig)),
         "residuals": residual,
+        "residualNote": links.note,
         "scores": None
         if scores is None
         else {
@@ -154,7 +153,7 @@ def _detections(
 
 
 def _counts(detections: Detections, tracks: Tracks, axis: FrameAxis, cameras: int) -> dict[str, Any]:
-    """Detections of each camera and living tracks, mean over each of at most `COLUMNS` stretches of frames."""
+    """Count detections of each camera and living tracks: means over at most `COLUMNS` stretches of frames."""
     total = len(axis.numbers)
     columns = min(COLUMNS, total)
     length = np.bincount(np.arange(total) * columns // total, minlength=columns)

@@ -16,7 +16,7 @@ _MOST = 400  # values shown of one file
 
 
 def settings_of(folder: Path) -> list[dict[str, Any]]:
-    """Settings written beside a result: every ``*.toml`` of the folder but the cameras', and ``*settings*.json``.
+    """Read the settings beside a result: every ``*.toml`` but the cameras', and ``*settings*.json``.
 
     Each is ``{"file": name, "values": [[dotted name, value], ...]}``. A file that cannot be read is not shown: the
     commands that need it say what is wrong with it.

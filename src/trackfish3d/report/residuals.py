@@ -20,7 +20,7 @@ NEAR = 0.02  # of the image's diagonal: how far a detection may lie from a track
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """``row`` (N, C) detection of each track point in each camera of the rig, -1 none; ``named`` whether tracks said so."""
+    """``row`` (N, C) detection of each track point in each camera, -1 none; ``named`` whether the tracks said so."""
 
     row: Ints
     named: bool
@@ -37,7 +37,7 @@ def project_tracks(rig: CameraRig, positions: Array) -> Array:
 
 
 def link_detections(rig: CameraRig, tracks: Tracks, detections: Detections, pixels: Array) -> Links:
-    """Detections behind each track point: those the tracks name, or else the nearest, where both choose each other."""
+    """Find the detections of each track point: those the tracks name, else the nearest, where both choose each other."""
     named = np.full((len(tracks), len(rig)), -1, np.int64)
     for k, name in enumerate(rig.names):
         if name in tracks.cameras:
@@ -70,8 +70,8 @@ def _nearest(rig: CameraRig, tracks: Tracks, detections: Detections, pixels: Arr
         apart = 10.0 * near + 2.0 * float(np.hypot(*camera.size))
         a = np.column_stack([pixels[points, k], apart * np.searchsorted(frames, tracks.frame[points])])
         b = np.column_stack([detections.centroids[rows], apart * np.searchsorted(frames, detections.frame[rows])])
-        _, forth = cKDTree(b).query(a, distance_upper_bound=near)
-        _, back = cKDTree(a).query(b, distance_upper_bound=near)
+        forth = np.asarray(cKDTree(b).query(a, distance_upper_bound=near)[1])
+        back = np.asarray(cKDTree(a).query(b, distance_upper_bound=near)[1])
         mine = np.flatnonzero(forth < len(rows))
         mutual = mine[back[forth[mine]] == mine]
         out[points[mutual], k] = rows[forth[mutual]]
@@ -91,8 +91,8 @@ def residual_panels(
         used = np.flatnonzero((links.row[:, k] >= 0) & tracks.observed & np.isfinite(pixels[:, k]).all(1))
         found.append(detections.centroids[links.row[used, k]] - pixels[used, k])
     lengths = [np.hypot(r[:, 0], r[:, 1]) for r in found]
-    top = max((float(np.percentile(d, 98)) for d in lengths if len(d)), default=1.0)
-    scale = nice_above(max(top, 0.1))
+    top = max((float(np.percentile(d, 95)) for d in lengths if len(d)), default=1.0)
+    scale = nice_above(max(1.25 * top, 0.1))
     edges = np.linspace(0, scale, BINS + 1)
     grid = np.linspace(-scale, scale, CELLS + 1)
     panels = []

@@ -24,9 +24,7 @@ def score(truth: Truth | None, tracks: Tracks, gate: float) -> Scores | None:
         raise InputError(f"gate {gate:g}: must be a distance above 0, in world units")
     if truth is None or not len(truth):
         return None
-    return evaluate(
-        truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate
-    )
+    return evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate)
 
 
 def score_tiles(scores: Scores, units: str) -> list[dict[str, str]]:

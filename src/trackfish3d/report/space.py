@@ -17,7 +17,7 @@ _EDGES = [(a, a | (1 << k)) for k in range(3) for a in range(8) if not a >> k & 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """``low``, ``high`` (3,) of the box, ``reach`` (2, 3) of what is drawn, ``up`` (3,) the world axis that points up."""
+    """``low``, ``high`` (3,) corners of the box; ``up`` (3,) the world axis that points up."""
 
     low: Array
     high: Array
@@ -74,11 +74,11 @@ def upwards(rig: CameraRig) -> Array:
 
 
 def frustum(camera: Camera, towards: Array) -> Array:
-    """(5, 3) centre of the camera and the corners of its image, at a fifth of the way to `towards`.
+    """(5, 3) centre of the camera and the corners of its image, at a seventh of the way to `towards`.
 
     The corners follow the lens without water: what one sees of a camera stands in air.
     """
-    depth = 0.2 * float(np.linalg.norm(towards - camera.centre))
+    depth = 0.14 * float(np.linalg.norm(towards - camera.centre))
     width, height = camera.size
     corners = np.array([[0, 0], [width, 0], [width, height], [0, height]], dtype=np.float64)
     rays = camera.without_water().rays(corners)

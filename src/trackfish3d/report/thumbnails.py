@@ -33,7 +33,9 @@ def thumbnails(recording: Recording) -> tuple[dict[str, list[dict[str, Any]]], l
         try:
             pictures = _pictures(path, left // (len(videos) - k))
         except (OSError, ValueError, IndexError) as error:
-            problems.append(f"{path.name}: no pictures ({str(error).splitlines()[0][:120] if str(error) else error!r}).")
+            problems.append(
+                f"{path.name}: no pictures ({str(error).splitlines()[0][:120] if str(error) else error!r})."
+            )
             continue
         first = recording.info.first_frame + recording.info.time_offset_frames.get(name, 0)
         found[name] = [{"frame": first + index, "jpeg": base64.b64encode(jpeg).decode()} for index, jpeg in pictures]

@@ -7,7 +7,6 @@ import { GUTTER, placeAt, playhead, timeAxis, timeX } from "./timeline.js";
 export function startCounts() {
   if (!report.detections.total) {
     $("counts").hidden = true;
-    $("residuals").style.gridColumn = "1 / -1";
     return;
   }
   $("counttext").textContent = `Filled: detections of each camera. Line: tracks. ${report.detections.total} detections in all.`;
@@ -17,7 +16,7 @@ export function startCounts() {
   report.cameras.forEach((camera, k) => {
     const values = cameras.subarray(k * columns, (k + 1) * columns);
     const canvas = make("canvas");
-    canvas.style.height = Math.max(34, Math.min(90, 270 / report.cameras.length)) + "px";
+    canvas.style.height = Math.max(34, Math.min(90, 180 / report.cameras.length)) + "px";
     canvas.setAttribute("role", "img");
     const mean = values.reduce((sum, v) => sum + v, 0) / columns;
     canvas.setAttribute("aria-label", `Detections of camera ${camera.name} over time, ${short(mean)} a frame on average`);
@@ -79,10 +78,10 @@ export function startResiduals() {
   const used = report.residuals.filter((p) => p.count);
   if (!used.length) {
     $("residuals").hidden = true;
-    $("counts").style.gridColumn = "1 / -1";
     return;
   }
   $("residualtext").textContent = "Detection minus reprojected track, px. Left: length. Right: direction; a cloud off the cross is a calibration error.";
+  $("residualnote").textContent = report.residualNote;
   const most = Math.max(...used.map((p) => Math.max(...p.histogram) / p.count));
   report.residuals.forEach((panel, k) => {
     const canvas = make("canvas");

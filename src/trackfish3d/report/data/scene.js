@@ -26,7 +26,7 @@ export function showAnimals() {
   const level = add(mean, up, -dot(mean, up));
   const from = norm(level) > 0.1 ? level : horizon[0];
   const aspect = ($("scene").clientWidth || 4) / ($("scene").clientHeight || 3);
-  const distance = ((1.02 * radius) / Math.sin(FIELD / 2)) * Math.max(1, 1.15 / aspect);
+  const distance = ((0.93 * radius) / Math.sin(FIELD / 2)) * Math.max(1, 1.15 / aspect);
   Object.assign(eye, { yaw: Math.atan2(dot(from, horizon[1]), dot(from, horizon[0])) + 0.5, pitch: 0.42, distance, target: middle });
   announce("frame");
 }
@@ -37,7 +37,7 @@ export function showCameras() {
   const centre = corners.reduce((sum, p) => add(sum, p, 1 / corners.length), [0, 0, 0]);
   const target = add(centre, middle).map((x) => x / 2);
   const reach = Math.max(radius, ...corners.map((p) => norm(sub(p, target))));
-  Object.assign(eye, { target, pitch: 0.5, distance: (0.95 * reach) / Math.sin(FIELD / 2) });
+  Object.assign(eye, { target, pitch: 0.5, distance: (1.05 * reach) / Math.sin(FIELD / 2) });
   announce("frame");
 }
 
@@ -173,7 +173,7 @@ export function startScene() {
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     const now = state.frame;
     const span = [now - state.trail, now];
-    const shadow = { width: 2, span, fade: 0.8, ground: [...up.map(Math.abs), floor], tint: [...rgb(dark ? "#000000" : "#5a6672"), dark ? 0.7 : 0.28] };
+    const shadow = { width: 2, span, fade: 0.8, ground: [...up.map(Math.abs), floor], tint: [...rgb(dark ? "#000000" : "#5a6672"), dark ? 0.75 : 0.4] };
     gl.disable(gl.DEPTH_TEST);
     for (const f of faces) paint.face(f.source, f.count, scene, [...rgb(css("water")), dark ? 0.13 : 0.1]);
     paint.lines(ground.source, ground.count, scene, { width: 1, tint: [...rgb(css("box")), 0.45] });
@@ -182,7 +182,7 @@ export function startScene() {
     paint.lines(rig.source, rig.count, scene, { width: 1.4, tint: [...rgb(css("muted")), 0.95] });
     if (state.paths) paint.lines(tracks.source, tracks.count, scene, { width: 1, tint: [0, 0, 0, dark ? -0.24 : -0.22] });
     if (truth && state.truth) {
-      paint.lines(truth.source, truth.count, scene, { width: 1.2, span, fade: 0.6, tint: [...rgb(css("truth")), 0.9] });
+      paint.lines(truth.source, truth.count, scene, { width: 1.2, span, fade: 0.6, tint: [...rgb(css("truth")), state.selected < 0 ? 0.9 : 0.35] });
     }
     gl.enable(gl.DEPTH_TEST);
     paint.lines(tracks.source, tracks.count, scene, { width: 3, span, fade: 0.75, tint: [0, 0, 0, -1] });
@@ -208,7 +208,7 @@ export function startScene() {
     const centre = at(middle);
     const names = "xyz";
     const unitName = report.units === "unit" ? "" : ` (${report.units})`;
-    flatAxes.forEach((k, i) => {
+    const nearer = flatAxes.map((k, i) => {
       const other = flatAxes[1 - i];
       const edges = [low[other], high[other]].map((v) => {
         const p = base.slice();
@@ -216,10 +216,16 @@ export function startScene() {
         p[k] = middle[k];
         return { v, s: at(p) };
       });
-      const edge = edges[0].s[2] < edges[1].s[2] ? edges[0] : edges[1];
+      return edges[0].s[2] < edges[1].s[2] ? edges[0] : edges[1];
+    });
+    flatAxes.forEach((k, i) => {
+      const other = flatAxes[1 - i];
+      const edge = nearer[i];
+      const shared = nearer[1 - i].v; // where both labelled edges meet: one number there is enough
       const outward = [edge.s[0] - centre[0], Math.max(edge.s[1] - centre[1], 20)];
       const length = Math.hypot(...outward);
       for (const value of [...grid[i], null]) {
+        if (i && value !== null && Math.abs(value - shared) < 0.08 * (high[k] - low[k])) continue;
         const p = base.slice();
         p[other] = edge.v;
         p[k] = value === null ? middle[k] : value;

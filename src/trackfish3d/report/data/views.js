@@ -157,6 +157,7 @@ function drawDetections(view, context, X, Y) {
 function drawTruth(view, context, X, Y) {
   context.strokeStyle = css("truth");
   context.lineWidth = 1.2;
+  context.globalAlpha = state.selected < 0 ? 1 : 0.35;
   for (let k = 0; k < report.truth.size; k++) {
     const row = rowAt(report.truth, k, state.frame);
     if (row < 0) continue;
@@ -169,6 +170,7 @@ function drawTruth(view, context, X, Y) {
     context.lineTo(X(u), Y(v) + 6);
     context.stroke();
   }
+  context.globalAlpha = 1;
 }
 
 function drawTracks(view, context, X, Y) {
