@@ -37,7 +37,7 @@ def project_tracks(rig: CameraRig, positions: Array) -> Array:
 
 
 def link_detections(rig: CameraRig, tracks: Tracks, detections: Detections, pixels: Array) -> Links:
-    """Find the detections of each track point: those the tracks name, else the nearest, where both choose each other."""
+    """Find the detections of each track point: those the tracks name, else the nearest where both choose each other."""
     named = np.full((len(tracks), len(rig)), -1, np.int64)
     for k, name in enumerate(rig.names):
         if name in tracks.cameras:

@@ -40,10 +40,13 @@ class Space:
 
 
 def space_of(rig: CameraRig, positions: Array) -> Space:
-    """Box around positions (N, 3), a few far outliers aside, drawn out to water surfaces and glass close to it."""
+    """Box around positions (N, 3), far outliers aside, drawn out to water surfaces and glass close to it."""
     points = positions[np.isfinite(positions).all(1)]
     if len(points):
-        low, high = np.percentile(points, [0.2, 99.8], axis=0)
+        first, third = np.percentile(points, [25, 75], axis=0)
+        far = 4 * max(float((third - first).max()), 1e-9)
+        near = ((points >= first - far) & (points <= third + far)).all(1)
+        low, high = np.percentile(points[near] if near.any() else points, [0.2, 99.8], axis=0)
     else:
         middle = np.mean([c.centre for c in rig], axis=0)
         low = high = middle
