@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Half length of the capsule's segment and its radius, in body lengths. The whole capsule is one body length
-# long; the radius covers the fins and the tail at the end of its beat (body.py keeps the mesh inside).
-CAPSULE_HALF = 0.38
+# Half length of the capsule's segment, its radius, and how far its middle lies behind the body's centre (the tail
+# is longer than the head), in body lengths. The whole mesh, fins and beating tail, stays inside (see body.py).
+CAPSULE_HALF = 0.4225
 CAPSULE_RADIUS = 0.12
+CAPSULE_BEHIND = 0.1025
+CAPSULE_REACH = CAPSULE_HALF + CAPSULE_BEHIND + CAPSULE_RADIUS  # farthest point of it from the body's centre
 
 
 @njit(cache=True)
@@ -42,20 +44,29 @@ def segment_distance(px, py, pz, ux, uy, uz, a, qx, qy, qz, vx, vy, vz, b):  # t
 
 
 @njit(cache=True)
+def body_distance(x, y, z, hx, hy, hz, length_i, px, py, pz, gx, gy, gz, length_j):  # type: ignore[no-untyped-def]
+    """Distance of the middle lines of two fish with centres (x, y, z), (px, py, pz) and headings h, g; and vector."""
+    a, b = CAPSULE_BEHIND * length_i, CAPSULE_BEHIND * length_j
+    return segment_distance(
+        x - a * hx, y - a * hy, z - a * hz, hx, hy, hz, CAPSULE_HALF * length_i,
+        px - b * gx, py - b * gy, pz - b * gz, gx, gy, gz, CAPSULE_HALF * length_j,
+    )  # fmt: skip
+
+
+@njit(cache=True)
 def pose_is_free(i, x, y, z, hx, hy, hz, position, heading, length):  # type: ignore[no-untyped-def]
     """Whether fish ``i`` in the given pose touches none of the others where they are now."""
-    half, radius = CAPSULE_HALF * length[i], CAPSULE_RADIUS * length[i]
+    radius = CAPSULE_RADIUS * length[i]
     for j in range(position.shape[0]):
         if j == i:
             continue
         dx, dy, dz = x - position[j, 0], y - position[j, 1], z - position[j, 2]
-        reach = 0.5 * (length[i] + length[j])
+        reach = CAPSULE_REACH * (length[i] + length[j])
         if dx * dx + dy * dy + dz * dz > reach * reach:
             continue
-        gap, _, _, _ = segment_distance(
-            x, y, z, hx, hy, hz, half,
-            position[j, 0], position[j, 1], position[j, 2], heading[j, 0], heading[j, 1], heading[j, 2],
-            CAPSULE_HALF * length[j],
+        gap, _, _, _ = body_distance(
+            x, y, z, hx, hy, hz, length[i], position[j, 0], position[j, 1], position[j, 2],
+            heading[j, 0], heading[j, 1], heading[j, 2], length[j],
         )  # fmt: skip
         if gap < radius + CAPSULE_RADIUS * length[j]:
             return False
@@ -63,8 +74,10 @@ def pose_is_free(i, x, y, z, hx, hy, hz, position, heading, length):  # type: ig
 
 
 @njit(cache=True)
-def pose_in_water(x, y, z, hx, hy, hz, half, radius, low, high):  # type: ignore[no-untyped-def]
+def pose_in_water(x, y, z, hx, hy, hz, length, low, high):  # type: ignore[no-untyped-def]
     """Whether both ends of the capsule, with its radius, lie inside the box ``low`` to ``high``."""
+    half, radius, behind = CAPSULE_HALF * length, CAPSULE_RADIUS * length, CAPSULE_BEHIND * length
+    x, y, z = x - behind * hx, y - behind * hy, z - behind * hz
     return (
         x - abs(hx) * half - radius >= low[0]
         and x + abs(hx) * half + radius <= high[0]
@@ -83,11 +96,11 @@ def smallest_clearance(position, heading, length):  # type: ignore[no-untyped-de
     for t in range(frames):
         for i in range(fish):
             for j in range(i):
-                gap, _, _, _ = segment_distance(
+                gap, _, _, _ = body_distance(
                     position[t, i, 0], position[t, i, 1], position[t, i, 2],
-                    heading[t, i, 0], heading[t, i, 1], heading[t, i, 2], CAPSULE_HALF * length[i],
+                    heading[t, i, 0], heading[t, i, 1], heading[t, i, 2], length[i],
                     position[t, j, 0], position[t, j, 1], position[t, j, 2],
-                    heading[t, j, 0], heading[t, j, 1], heading[t, j, 2], CAPSULE_HALF * length[j],
+                    heading[t, j, 0], heading[t, j, 1], heading[t, j, 2], length[j],
                 )  # fmt: skip
                 out[t] = min(out[t], gap - CAPSULE_RADIUS * (length[i] + length[j]))
     return out

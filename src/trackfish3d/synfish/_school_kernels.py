@@ -10,13 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trackfish3d.synfish._capsules import (
-    CAPSULE_HALF,
-    CAPSULE_RADIUS,
-    pose_in_water,
-    pose_is_free,
-    segment_distance,
-)
+from trackfish3d.synfish._capsules import CAPSULE_RADIUS, body_distance, pose_in_water, pose_is_free
 
 # Columns of the settings row that `step_school` reads.
 REPULSION_RADIUS, ALIGNMENT_RADIUS, ATTRACTION_RADIUS = 0, 1, 2
@@ -34,7 +28,6 @@ def _social(i, position, heading, length, social, row):  # type: ignore[no-untyp
     ax = ay = az = lx = ly = lz = rx = ry = rz = 0.0
     aligned, attracted = 0, 0
     crowd = 0.0
-    half = CAPSULE_HALF * length[i]
     repulsion = row[REPULSION_RADIUS] * length[i]
     alignment = row[ALIGNMENT_RADIUS] * length[i]
     attraction = row[ATTRACTION_RADIUS] * length[i]
@@ -49,10 +42,10 @@ def _social(i, position, heading, length, social, row):  # type: ignore[no-untyp
             continue
         d = np.sqrt(d2)
         if d < repulsion + 0.5 * (length[i] + length[j]):
-            gap, gx, gy, gz = segment_distance(
+            gap, gx, gy, gz = body_distance(
                 position[i, 0], position[i, 1], position[i, 2], heading[i, 0], heading[i, 1], heading[i, 2],
-                half, position[j, 0], position[j, 1], position[j, 2], heading[j, 0], heading[j, 1],
-                heading[j, 2], CAPSULE_HALF * length[j],
+                length[i], position[j, 0], position[j, 1], position[j, 2], heading[j, 0], heading[j, 1],
+                heading[j, 2], length[j],
             )  # fmt: skip
             clearance = max(gap - CAPSULE_RADIUS * (length[i] + length[j]), 0.0)
             if clearance < repulsion and gap > 1e-9:
@@ -144,33 +137,29 @@ def _turn(i, want, heading, spin, row, agility):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _settle(i, hx, hy, hz, step, position, heading, length, low, high):  # type: ignore[no-untyped-def]
-    """Move fish ``i`` by the first of ever gentler moves that leaves it free and in the water."""
-    half, radius = CAPSULE_HALF * length[i], CAPSULE_RADIUS * length[i]
+def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  # type: ignore[no-untyped-def]
+    """Move fish ``i`` by the first of ever gentler moves that leaves it free and in the water; returns its share.
+
+    Swim on, slower; else give way sideways along ``push`` (a fin stroke), turning or not; else turn on the spot; else
+    back off.
+    """
     ox, oy, oz = heading[i, 0], heading[i, 1], heading[i, 2]
-    for attempt in range(7):
-        if attempt == 0:
-            share, mx, my, mz = 1.0, hx, hy, hz
-        elif attempt == 1:
-            share, mx, my, mz = 0.6, hx, hy, hz
-        elif attempt == 2:
-            share, mx, my, mz = 0.3, hx, hy, hz
-        elif attempt == 3:
-            share, mx, my, mz = 0.0, hx, hy, hz
-        elif attempt == 4:
-            share, mx, my, mz = 0.6, ox, oy, oz
-        elif attempt == 5:
-            share, mx, my, mz = 0.2, ox, oy, oz
-        else:
-            share, mx, my, mz = -0.25, ox, oy, oz
-        x = position[i, 0] + share * step * mx
-        y = position[i, 1] + share * step * my
-        z = position[i, 2] + share * step * mz
-        if pose_in_water(x, y, z, mx, my, mz, half, radius, low, high) and pose_is_free(
-            i, x, y, z, mx, my, mz, position, heading, length
+    norm = np.sqrt(push[0] ** 2 + push[1] ** 2 + push[2] ** 2) + 1e-12
+    for attempt in range(9):
+        turned = attempt in (0, 1, 2, 3, 7)
+        nx, ny, nz = (hx, hy, hz) if turned else (ox, oy, oz)
+        ahead = (1.0, 0.6, 0.3, 0.2, 0.6, 0.2, 0.0, 0.0, -0.3)[attempt]
+        aside = (0.0, 0.0, 0.0, 0.4, 0.0, 0.4, 0.4, 0.0, 0.0)[attempt] / norm
+        dx, dy, dz = ahead * nx + aside * push[0], ahead * ny + aside * push[1], ahead * nz + aside * push[2]
+        share = abs(ahead) + 0.4 * (aside > 0.0)
+        x = position[i, 0] + step * dx
+        y = position[i, 1] + step * dy
+        z = position[i, 2] + step * dz
+        if pose_in_water(x, y, z, nx, ny, nz, length[i], low, high) and pose_is_free(
+            i, x, y, z, nx, ny, nz, position, heading, length
         ):
             position[i, 0], position[i, 1], position[i, 2] = x, y, z
-            heading[i, 0], heading[i, 1], heading[i, 2] = mx, my, mz
+            heading[i, 0], heading[i, 1], heading[i, 2] = nx, ny, nz
             return share
     return 0.0
 
@@ -195,6 +184,11 @@ def step_school(
             wander[i, k] = memory * wander[i, k] + fresh * noise[i, k]
         want = _walls(i, position, heading, length, low, high, row)
         sx, sy, sz, crowd = _social(i, position, heading, length, social, row)
+        push = np.array([sx, sy, sz])
+        for k in range(3):
+            # Walls push the whole body aside once it is near, whichever way it looks.
+            extent = (0.2 + 0.5 * abs(heading[i, k])) * length[i]
+            push[k] += max(low[k] + extent - position[i, k], 0.0) - max(position[i, k] + extent - high[k], 0.0)
         want[0] += heading[i, 0] + sx
         want[1] += heading[i, 1] + sy
         want[2] += 0.6 * heading[i, 2] + sz
@@ -221,7 +215,7 @@ def step_school(
         else:
             speed[i] += 0.08 * (row[COAST_SPEED] * cruise[i] - speed[i])
         step = min(speed[i] * (1.0 - 0.5 * min(crowd, 1.0)), row[STEP_MAX] * cruise[i])
-        share = _settle(i, hx, hy, hz, step, position, heading, length, low, high)
+        share = _settle(i, hx, hy, hz, max(step, 0.4 * cruise[i]), push, position, heading, length, low, high)
         if share < 1.0:
-            speed[i] *= max(share, 0.4)
+            speed[i] *= max(share, 0.6)
             spin[i] *= 0.5

@@ -21,16 +21,16 @@ _PROFILE = np.array([
 ])  # fmt: skip
 # Flat triangles: three corners of (s, lateral, dorsal), body lengths.
 _FINS = np.array([
-    [(0.86, 0, 0.021), (0.995, 0, 0.075), (0.93, 0, 0.0)],
-    [(0.86, 0, -0.021), (0.995, 0, -0.075), (0.93, 0, 0.0)],
+    [(0.86, 0, 0.021), (0.995, 0, 0.07), (0.93, 0, 0.0)],
+    [(0.86, 0, -0.021), (0.995, 0, -0.07), (0.93, 0, 0.0)],
     [(0.86, 0, 0.021), (0.86, 0, -0.021), (0.93, 0, 0.0)],
     [(0.44, 0, 0.076), (0.60, 0, 0.108), (0.64, 0, 0.052)],
     [(0.60, 0, -0.058), (0.70, 0, -0.095), (0.74, 0, -0.034)],
     [(0.22, 0.050, -0.02), (0.33, 0.095, -0.035), (0.27, 0.052, -0.04)],
     [(0.22, -0.050, -0.02), (0.33, -0.095, -0.035), (0.27, -0.052, -0.04)],
 ])  # fmt: skip
-TAIL_SWEEP = 0.055  # amplitude of the wave at the tail at cruising speed, body lengths
-TURN_SWEEP = 0.045  # how far tail and head bend into a sharp turn, body lengths
+TAIL_SWEEP = 0.05  # amplitude of the wave at the tail at cruising speed, body lengths
+TURN_SWEEP = 0.03  # how far tail and head bend into a sharp turn, body lengths
 
 
 @dataclass(frozen=True, eq=False)

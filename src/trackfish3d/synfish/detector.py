@@ -33,6 +33,8 @@ class DetectorSettings(BaseModel):
     merge: float = Field(ge=0, le=1, description="share of touching missed fish that join the fish they touch")
     split: float = Field(ge=0, le=1, description="chance that a fish becomes two detections")
     jitter: float = Field(ge=0, description="standard deviation of position and box edges, in box diagonals")
+    jitter_slow: float = Field(ge=0, le=1, description="share of the jitter's variance that drifts, the rest is white")
+    jitter_memory: float = Field(ge=0, lt=1, description="correlation of the drifting part from frame to frame")
     false_positives: float = Field(ge=0, description="mean number a view and frame")
     score_visible: float = Field(gt=0, lt=1, description="mean score of a fish in full view")
     score_hidden: float = Field(gt=0, lt=1, description="mean score of a fish that is hardly visible")
@@ -55,6 +57,7 @@ class Seen:
 
 
 HalfSums = Callable[[int, float, float, float, float], np.ndarray]
+_JITTERED = ("u", "v", "x1", "y1", "x2", "y2", "angle")
 SMALLEST_MASK = 5  # pixels; below, a centroid is noise and no detector answers
 
 
@@ -84,12 +87,17 @@ class FittedDetector:
         # Standard normal luck of each fish in each view; an AR(1) process, so misses come in bursts while
         # their long-run rate stays exactly what the logistic says.
         self._luck = self._rng.standard_normal((2, cameras, fish))
+        self._drift = self._rng.standard_normal((cameras, len(_JITTERED), fish))
         self._sizes: list[np.ndarray] = [np.zeros((0, 11)) for _ in range(cameras)]
 
     def _advance(self, camera: int) -> tuple[np.ndarray, np.ndarray]:
         rho = self.settings.persistence
         fresh = self._rng.standard_normal((2, self._luck.shape[2]))
         self._luck[:, camera] = rho * self._luck[:, camera] + np.sqrt(1 - rho * rho) * fresh
+        memory = self.settings.jitter_memory
+        self._drift[camera] = memory * self._drift[camera] + np.sqrt(1 - memory * memory) * self._rng.standard_normal(
+            self._drift[camera].shape
+        )
         uniform = ndtr(self._luck[:, camera])
         return uniform[0], uniform[1]
 
@@ -131,7 +139,7 @@ class FittedDetector:
             kept, clarity = np.vstack([kept, pair[1 - large]]), np.append(clarity, clarity[k] / 2)
         mean = s.score_hidden + (s.score_visible - s.score_hidden) * np.clip(clarity, 0, 1)
         score = np.clip(mean + s.score_spread * rng.standard_normal(len(mean)), 0.05, 0.99)
-        columns = self._jitter(_columns(kept, score))
+        columns = self._jitter(_columns(kept, score), self._noise(camera, index, len(kept)))
         if len(index):
             self._sizes[camera] = sums[index]
         return Seen(self._false_positives(camera, size, columns), row)
@@ -148,12 +156,23 @@ class FittedDetector:
                         host[lost] = other
         return host
 
-    def _jitter(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Noise in proportion to the box: larger fish are placed less exactly in pixels."""
+    def _noise(self, camera: int, fish: np.ndarray, count: int) -> dict[str, np.ndarray]:
+        """Standard normal noise (count,) of every jittered column: part drifts with the fish, part is white.
+
+        Rows beyond ``fish`` (second halves of split fish) have no past, and only white noise.
+        """
+        slow = self.settings.jitter_slow
+        white = self._rng.standard_normal((len(_JITTERED), count))
+        white[:, : len(fish)] *= np.sqrt(1 - slow)
+        white[:, : len(fish)] += np.sqrt(slow) * self._drift[camera][:, fish]
+        return dict(zip(_JITTERED, white, strict=True))
+
+    def _jitter(self, columns: dict[str, np.ndarray], noise: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Shift and turn in proportion to the box: larger fish are placed less exactly in pixels."""
         rng, count = self._rng, len(columns["u"])
         sigma = self.settings.jitter * np.hypot(columns["x2"] - columns["x1"], columns["y2"] - columns["y1"])
         for name in ("u", "v", "x1", "y1", "x2", "y2"):
-            columns[name] = columns[name] + sigma * rng.standard_normal(count)
+            columns[name] = columns[name] + sigma * noise[name]
         for low, high in (("x1", "x2"), ("y1", "y2")):
             middle = 0.5 * (columns[low] + columns[high])
             columns[low] = np.minimum(columns[low], middle - 0.5)
@@ -163,7 +182,7 @@ class FittedDetector:
         # Two ends of a body of length l, each off by sigma across it, turn its axis by sqrt(2) sigma / l.
         round_ = np.clip(columns["minor"] / columns["major"], 0, 0.95)
         turn = np.sqrt(2) * sigma / (4 * columns["major"]) / (1 - round_**2)
-        columns["angle"] = wrap_axis(columns["angle"] + turn * rng.standard_normal(count))
+        columns["angle"] = wrap_axis(columns["angle"] + turn * noise["angle"])
         for name, power in (("area", 2.0), ("major", 1.0), ("minor", 1.0)):
             columns[name] = columns[name] * np.exp(power * self.settings.jitter * rng.standard_normal(count))
         columns["minor"] = np.minimum(columns["minor"], columns["major"])

@@ -8,6 +8,7 @@ import numpy as np
 
 from trackfish3d.errors import InputError
 from trackfish3d.synfish._capsules import (
+    CAPSULE_BEHIND,
     CAPSULE_HALF,
     CAPSULE_RADIUS,
     pose_in_water,
@@ -97,14 +98,13 @@ def _place(rng: np.random.Generator, water: Water, length: np.ndarray, depth: np
     position = np.full((fish, 3), 1e9)
     heading = np.tile([1.0, 0.0, 0.0], (fish, 1))
     for i in range(fish):
-        half, radius = CAPSULE_HALF * length[i], CAPSULE_RADIUS * length[i]
         for trial in range(4000):
             angle = rng.uniform(0, 2 * np.pi)
             h = np.array([np.cos(angle), np.sin(angle), 0.0])
             x = rng.uniform(water.low, water.high)
             if trial < 200:
                 x[2] = depth[i]
-            if pose_in_water(*x, *h, half, radius, water.low, water.high) and pose_is_free(
+            if pose_in_water(*x, *h, length[i], water.low, water.high) and pose_is_free(
                 i, *x, *h, position, heading, length
             ):
                 position[i], heading[i] = x, h
@@ -184,8 +184,10 @@ def school_statistics(school: School) -> dict[str, float]:
     step = np.linalg.norm(np.diff(school.position, axis=0), axis=2)
     cosine = np.einsum("tnk,tnk->tn", school.heading[1:], school.heading[:-1])
     turn = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    reach = np.abs(school.heading) * CAPSULE_HALF * school.length[:, None] + CAPSULE_RADIUS * school.length[:, None]
-    margin = np.minimum(school.position - reach - school.water.low, school.water.high - reach - school.position)
+    size = school.length[:, None]
+    middle = school.position - CAPSULE_BEHIND * size * school.heading
+    reach = np.abs(school.heading) * CAPSULE_HALF * size + CAPSULE_RADIUS * size
+    margin = np.minimum(middle - reach - school.water.low, school.water.high - reach - middle)
     mean_heading = school.heading.mean(axis=1)
     return {
         "mean_speed": float(school.speed.mean()),
