@@ -2,8 +2,9 @@
 
 OpenPTV's cameras look along their negative z axis with image y upwards; refraction is at flat walls, one thickness and
 one set of indices for all cameras, the wall of a camera given by the vector from the origin to it. Epipolar lines are
-cut off at two planes of constant z. So the world is moved and turned: origin in the middle of the animals, z as far
-from parallel to any image plane as can be.
+cut off at two planes of constant z, and drawn straight between them. So the world is moved and turned: origin in the
+middle of the animals, z across the wall, or without water as near to all viewing directions as can be. Cameras before
+walls of different directions would have these planes outside the water, and are refused.
 """
 
 from dataclasses import dataclass
@@ -80,7 +81,7 @@ def convert_rig(rig: CameraRig, span: Array, band_px: float) -> OpenPTVRig:
         raise InputError(f"OpenPTV takes at most 4 cameras; this recording has {len(rig)}")
     inside, wall, outside, thickness = _walls(rig)
     origin = span.mean(0)
-    turn = _upright(np.stack([c.R[2] for c in rig]))
+    turn = _turn(_search_axis(rig))
     focal = float(np.mean([c.K[[0, 1], [0, 1]] for c in rig]))
     size = max(c.size[0] for c in rig), max(c.size[1] for c in rig)
     control = ControlParams(
@@ -90,6 +91,9 @@ def convert_rig(rig: CameraRig, span: Array, band_px: float) -> OpenPTVRig:
     corners = np.stack(np.meshgrid(*span.T, indexing="ij"), -1).reshape(-1, 3)
     turned = (corners - origin) @ turn.T
     low, high = turned.min(0), turned.max(0)
+    for camera in rig:  # the search must end before the water does
+        for face in camera.interfaces[-1:]:
+            high[2] = min(high[2], 0.99 * float((face.point - origin) @ face.normal))
     volume = VolumeParams(
         x_span=np.array([low[0], high[0]]), z_spans=[np.array([low[2], high[2]])] * 2, pixels_tot=0.0, pixels_x=0.0,
         pixels_y=0.0, ref_gray=0.0, epipolar_band=band_px * PIXEL_MM, min_correlation=0.0,
@@ -117,16 +121,28 @@ def _walls(rig: CameraRig) -> tuple[float, float, float, float]:
     return seen[0]
 
 
-def _upright(axes: Array) -> Array:
-    """Rotation whose z axis makes the smallest angle it can with the worst of the viewing ``axes`` (C, 3)."""
+def _search_axis(rig: CameraRig) -> Array:
+    """Direction (3,) across which OpenPTV's search planes lie, towards the cameras."""
+    normals = np.array([c.interfaces[-1].normal for c in rig if c.interfaces])
+    if len(normals):
+        if np.abs(normals @ normals[0]).min() < 1.0 - 1e-6:
+            raise InputError(
+                "OpenPTV searches along one wall; this rig's cameras look through walls of several directions"
+            )
+        return np.asarray(normals[0])
+    views = np.stack([c.R[2] for c in rig])
     k = np.arange(2000) + 0.5
     polar, azimuth = np.arccos(1 - k / 2000), np.pi * (1 + 5**0.5) * k
     grid = np.column_stack([np.cos(azimuth) * np.sin(polar), np.sin(azimuth) * np.sin(polar), np.cos(polar)])
-    best = grid[np.argmax(np.abs(grid @ axes.T).min(1))]
-    best = best if (axes @ best).sum() < 0 else -best
-    side = np.cross(best, np.eye(3)[np.argmin(np.abs(best))])
+    best = grid[np.argmax(np.abs(grid @ views.T).min(1))]
+    return np.asarray(best if (views @ best).sum() < 0 else -best)
+
+
+def _turn(axis: Array) -> Array:
+    """Rotation whose z axis is ``axis`` (3,)."""
+    side = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     side /= np.linalg.norm(side)
-    return np.stack([side, np.cross(best, side), best])
+    return np.stack([side, np.cross(axis, side), axis])
 
 
 def _calibration(camera: Camera, origin: Array, turn: Array, focal_mm: float, thickness: float) -> Any:

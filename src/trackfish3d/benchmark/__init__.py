@@ -1,0 +1,1 @@
+"""The machinery of ``trackfish3d benchmark``: scenes, jobs, tables and plots."""

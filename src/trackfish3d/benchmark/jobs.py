@@ -1,0 +1,189 @@
+"""One job is one method on one scene. Jobs run in parallel processes, and finished ones are not run again."""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import __version__
+from ..baselines.geometric import KalmanSettings
+from ..baselines.oracle import track_oracle
+from ..errors import InputError, TrackFishError
+from ..evaluation import evaluate
+from ..evaluation.tables import plain
+from ..files import atomic_path
+from ..recordings import Detections, Recording, Tracks, write_table
+from ..tracking.method import make_settings
+from ..tracking.registry import make_method, method_class
+from .zef import PUBLISHED, published_tracks
+
+ORACLE = "oracle"
+WARM_UP_FRAMES = 5
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A method with settings, and what it is called in tables."""
+
+    label: str
+    method: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A method on a scene, scored under a gate (world units)."""
+
+    scene: str
+    variant: Variant
+    gate: float
+    source: str | None = None  # 3D-ZeF's folder, for published tracks
+
+    @property
+    def stem(self) -> str:
+        """Name of the job's files."""
+        safe = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in self.variant.label)
+        return f"{self.scene}__{safe}"
+
+
+def parse_variant(text: str) -> Variant:
+    """``name`` or ``name:key=value:key=value`` to a variant; unknown methods and settings are refused here."""
+    name, *pairs = text.strip().split(":")
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"--methods {text}: write name or name:key=value")
+        settings[key] = value
+    variant = Variant(text.strip(), name, settings)
+    check_variant(variant)
+    return variant
+
+
+def check_variant(variant: Variant) -> None:
+    """Refuse a method that is not known, or a setting it does not have."""
+    if variant.method == ORACLE:
+        make_settings(KalmanSettings, variant.settings, ORACLE)
+    elif not variant.method.startswith("published-"):
+        make_settings(method_class(variant.method).Settings, variant.settings, variant.method)
+    elif variant.method.removeprefix("published-") not in PUBLISHED:
+        raise InputError(f"method '{variant.method}' is not known; published tracks are {', '.join(PUBLISHED)}")
+
+
+def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
+    """Run a job unless its result is there and was made from the same input; returns the result.
+
+    Timed without compilation: the method has run on the first frames before.
+    """
+    path = folder / "jobs" / f"{job.stem}.json"
+    fingerprint = _fingerprint(job, recording)
+    done = read_result(path)
+    if done is not None and done.get("fingerprint") == fingerprint and "error" not in done:
+        return done
+    result: dict[str, Any] = {
+        "scene": job.scene, "method": job.variant.method, "label": job.variant.label, "stem": job.stem,
+        "gate": job.gate, "fingerprint": fingerprint,
+    }  # fmt: skip
+    try:
+        source = Recording.open(recording)
+        tracks, used, seconds = _track(job, source)
+        result |= {"settings": used, "seconds": seconds} | _score(source, tracks, job.gate)
+        write_table(tracks.to_table(), folder / "tracks" / f"{job.stem}.parquet")
+    except TrackFishError as error:
+        result["error"] = " ".join(str(error).split())
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    return result
+
+
+def read_result(path: Path) -> dict[str, Any] | None:
+    """Read the result of a finished job; None without one."""
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return found
+    except (OSError, ValueError):
+        return None
+
+
+def _fingerprint(job: Job, recording: Path) -> str:
+    digest = hashlib.sha256(json.dumps([__version__, asdict(job)], sort_keys=True, default=str).encode())
+    for name in ("cameras.toml", "detections.parquet", "truth.parquet"):
+        if (recording / name).is_file():
+            digest.update((recording / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float | None]:
+    """Tracks, the settings that made them, and the seconds it took."""
+    variant, rig, detections = job.variant, source.rig, source.detections
+    if variant.method.startswith("published-"):
+        name = variant.method.removeprefix("published-")
+        return published_tracks(job.scene, name, Path(job.source or "")), {}, None
+    few = _first_frames(detections, WARM_UP_FRAMES)
+    if variant.method == ORACLE:
+        truth = source.truth
+        if truth is None:
+            raise InputError(f"{source.folder}: oracle needs the truth")
+        settings = make_settings(KalmanSettings, variant.settings, ORACLE)
+        assert isinstance(settings, KalmanSettings)
+        track_oracle(rig, detections, truth, settings)
+        start = time.perf_counter()
+        tracks = track_oracle(rig, detections, truth, settings)
+        return tracks, settings.model_dump(mode="json"), time.perf_counter() - start
+    method = make_method(variant.method, variant.settings)
+    ready = method.resolve(rig, detections) if len(detections) else method
+    ready.track(rig, few, source.fps)
+    start = time.perf_counter()
+    tracks = method.track(rig, detections, source.fps)
+    return tracks, ready.settings.model_dump(mode="json"), time.perf_counter() - start
+
+
+def _first_frames(detections: Detections, count: int) -> Detections:
+    return detections.select(np.arange(int(detections.offsets[min(count, len(detections.frames))])))
+
+
+def _score(source: Recording, tracks: Tracks, gate: float) -> dict[str, Any]:
+    truth = source.truth
+    if truth is None:
+        raise InputError(f"{source.folder}: has no truth to score against")
+    scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate)
+    return {"frames": len(np.unique(truth.frame)), "scores": plain(scores.to_dict())}
+
+
+def in_parallel(
+    work: Sequence[tuple[Callable[..., T], tuple[Any, ...]]], workers: int, done: Callable[[T], None]
+) -> list[T]:
+    """Call functions in ``workers`` new processes of one thread each; ``done`` hears of each result as it comes.
+
+    Results are in the order of ``work``. New processes are spawned: a fork would share locks of Numba and OpenMP.
+    """
+    os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"
+    results: dict[int, T] = {}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        waiting = {pool.submit(function, *arguments): i for i, (function, arguments) in enumerate(work)}
+        try:
+            for future in as_completed(waiting):
+                results[waiting[future]] = future.result()
+                done(results[waiting[future]])
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [results[i] for i in range(len(work))]
+
+
+def by_scene(results: Iterable[dict[str, Any]]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Results by scene and label."""
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    for result in results:
+        out.setdefault(result["scene"], {})[result["label"]] = result
+    return out

@@ -1,0 +1,152 @@
+"""``report.md``: our numbers with the paper's beside them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..evaluation.tables import FULL, SUMMARY, ScoreTable
+from ..files import atomic_path
+from .jobs import by_scene
+from .paper import COLUMNS, paper_results, published_average, published_mota
+from .suites import Suite
+
+Results = Sequence[Mapping[str, Any]]
+
+
+def write_report(path: Path, suite: Suite, results: Results, command: str, plots: Sequence[Path]) -> None:
+    """Write the Markdown report of a suite."""
+    good = [r for r in results if "error" not in r]
+    parts = [f"# {suite.title}\n", f"Made by `{command}` with trackfish3d {__version__}. {_words(suite)}\n"]
+    if suite.name == "robustness":
+        parts += noise_section(good)
+    elif suite.name == "speed":
+        parts += [speed_table(good)]
+    elif good:
+        parts += ["## Average over scenes\n", average_table(suite, good), "## MOTA of each scene, %\n"]
+        parts += [scene_table(suite, good)]
+    parts += [f"![{p.stem.replace('_', ' ')}]({p.name})\n" for p in plots]
+    if good and suite.name not in ("robustness", "speed"):
+        parts += ["## Every scene\n"]
+        for scene, rows in by_scene(dict(r) for r in good).items():
+            table = ScoreTable({label: _numbers(r["scores"]) for label, r in rows.items()}, FULL)
+            parts += [f"### {scene}\n", table.markdown()]
+        parts += ["## Time\n", speed_table(good)]
+    failed = [f"- {r['scene']}, {r['label']}: {r['error']}" for r in results if "error" in r]
+    failed += [f"- {line}" for line in suite.skipped]
+    if failed:
+        parts += ["## Not run\n", "\n".join(failed) + "\n"]
+    with atomic_path(path) as temporary:
+        temporary.write_text("\n".join(parts), encoding="utf-8")
+
+
+def _words(suite: Suite) -> str:
+    unit = "cm" if suite.name == "zef" else "world units"
+    return (
+        f"A point counts when it is within {suite.gate:.1f} {unit} of the truth. The paper's numbers are in brackets; "
+        "its MTBF is matched frames / runs, ours MTBFs. `oracle` sees the truth: the ceiling that detections leave."
+    )
+
+
+def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
+    return {k: float("nan") if v is None else float(v) for k, v in scores.items()}
+
+
+def _labels(results: Results) -> list[str]:
+    return list(dict.fromkeys(r["label"] for r in results))
+
+
+def mean_score(results: Results, label: str, key: str) -> float:
+    """Mean of a score of one method over its scenes; NaN where it has none."""
+    values = [r["scores"][key] for r in results if r["label"] == label]
+    return float(np.mean([np.nan if v is None else v for v in values])) if values else float("nan")
+
+
+def average_table(suite: Suite, results: Results) -> str:
+    """Averages over scenes, as the paper's main table, with its number in brackets."""
+    everything = _complete(suite, results)
+    extra = ((c.label, c.key, c.kind == "share") for c in SUMMARY if c.key in ("idf1", "hota"))
+    columns = [*COLUMNS, *extra]
+    lines = ["| | " + " | ".join(f"{c[0]}{' %' if c[2] else ''}" for c in columns) + " |"]
+    lines += ["|---|" + "---:|" * len(columns)]
+    for label in _labels(results):
+        method = next(r["method"] for r in results if r["label"] == label)
+        beside = published_average(suite.name, method) if everything and label == method else {}
+        cells = []
+        for name, key, share in columns:
+            value = mean_score(results, label, key) * (100 if share else 1)
+            cells.append(f"{value:.1f}" + (f" ({beside[name]:.1f})" if name in beside else ""))
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    if everything:
+        table = paper_results()["zef_test_average" if suite.name == "zef" else "synfish_test_average"]
+        for name, row in table.items():
+            cells = [f"({row[c[0]]:.1f})" if c[0] in row else "" for c in columns]
+            lines.append(f"| paper: {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _complete(suite: Suite, results: Results) -> bool:
+    """Whether these are the scenes that the paper averages over."""
+    if suite.name not in ("synfish", "zef", "peers"):
+        return False
+    scenes = {r["scene"] for r in results}
+    return scenes == ({"02", "04"} if suite.name == "zef" else {f"test{i}" for i in range(1, 7)})
+
+
+def scene_table(suite: Suite, results: Results) -> str:
+    """MOTA by method and scene, with the paper's in brackets."""
+    scenes = list(dict.fromkeys(r["scene"] for r in results))
+    lines = ["| | " + " | ".join(scenes) + " |", "|---|" + "---:|" * len(scenes)]
+    for label in _labels(results):
+        cells = []
+        for scene in scenes:
+            row = next((r for r in results if r["label"] == label and r["scene"] == scene), None)
+            beside = published_mota(suite.name, label, scene)
+            text = "-" if row is None else f"{100 * row['scores']['mota']:.1f}"
+            cells.append(text if beside is None else f"{text} ({beside:.1f})")
+        lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def noise_section(results: Results) -> list[str]:
+    """MOTA averaged over scenes at each noise level, for both kinds of noise."""
+    parts = []
+    for kind, table in (("calibration", "calibration_noise_inference"), ("detection", "detection_noise")):
+        levels = noise_levels(results, kind)
+        published = {float(k): v["MOTA"] for k, v in paper_results()[table].items()}
+        lines = ["| | " + " | ".join(f"{s:g}" for s in levels) + " |", "|---|" + "---:|" * len(levels)]
+        for label in _labels(results):
+            cells = [f"{100 * mean_score(at_level(results, kind, s), label, 'mota'):.1f}" for s in levels]
+            lines.append(f"| {label} | " + " | ".join(cells) + " |")
+        cells = [f"({published[s]:.1f})" if s in published else "" for s in levels]
+        lines.append("| paper: TrackFish3D | " + " | ".join(cells) + " |")
+        parts += [f"## MOTA over {kind} noise, %, average over scenes\n", "\n".join(lines) + "\n"]
+    return parts
+
+
+def noise_levels(results: Results, kind: str) -> list[float]:
+    """Noise levels of one kind that were run, with 0 for the clean scenes."""
+    found = {float(r["scene"].rsplit("-", 1)[1]) for r in results if f"-{kind}-" in r["scene"]}
+    return sorted(found | {0.0})
+
+
+def at_level(results: Results, kind: str, sigma: float) -> list[Mapping[str, Any]]:
+    """Results on scenes with this noise; of the clean scenes at 0."""
+    if sigma == 0:
+        return [r for r in results if "-calibration-" not in r["scene"] and "-detection-" not in r["scene"]]
+    return [r for r in results if r["scene"].endswith(f"-{kind}-{sigma:g}")]
+
+
+def speed_table(results: Results) -> str:
+    """Milliseconds a frame by method and scene, without compilation, one thread."""
+    scenes = list(dict.fromkeys(r["scene"] for r in results))
+    lines = ["Milliseconds a frame, one thread, compiled code loaded before.\n"]
+    lines += ["| | " + " | ".join(scenes) + " |", "|---|" + "---:|" * len(scenes)]
+    for label in _labels(results):
+        rows = {r["scene"]: r for r in results if r["label"] == label and r["seconds"] is not None}
+        if rows:
+            cells = [f"{1000 * rows[s]['seconds'] / rows[s]['frames']:.2f}" if s in rows else "-" for s in scenes]
+            lines.append(f"| {label} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,59 @@
+"""Scenes of the benchmark: each is made once, as a recording in a folder, and found there the next time."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..errors import InputError
+from ..recordings import Recording
+from ..synfish.noise import add_calibration_noise, add_detection_noise
+from ..synfish.scenes import benchmark_scenes, write_scene
+from .zef import SEQUENCES, write_sequence
+
+NOISE_SEED = 7
+
+
+@dataclass(frozen=True)
+class SceneSpec:
+    """A scene: ``base`` as it is, or with noise of level ``sigma`` on its calibration or detections."""
+
+    base: str
+    source: Literal["synfish", "zef"] = "synfish"
+    noise: Literal["none", "calibration", "detection"] = "none"
+    sigma: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the scene's folder, and of the scene in results."""
+        return self.base if self.noise == "none" else f"{self.base}-{self.noise}-{self.sigma:g}"
+
+
+def check_scene(spec: SceneSpec) -> None:
+    """Refuse a scene that does not exist."""
+    if spec.source == "synfish":
+        benchmark_scenes([spec.base])
+    elif spec.base not in SEQUENCES:
+        raise InputError(f"scene '{spec.base}' is not in 3D-ZeF; it has {', '.join(SEQUENCES)}")
+
+
+def prepare(spec: SceneSpec, folder: Path, source: Path | None) -> Path:
+    """Make the scene in ``folder`` unless it is there, and return its recording's folder.
+
+    ``source`` holds SynFish recordings made before (used where they have the scene), or the 3D-ZeF sequences.
+    """
+    target = folder / spec.name
+    if (target / "recording.toml").is_file():
+        return target
+    if spec.noise != "none":
+        clean = Recording.open(prepare(SceneSpec(spec.base, spec.source), folder, source))
+        add = add_calibration_noise if spec.noise == "calibration" else add_detection_noise
+        add(clean, target, spec.sigma, NOISE_SEED)
+    elif spec.source == "zef":
+        if source is None:
+            raise InputError("3D-ZeF: where is it? Give --data FOLDER or set TRACKFISH3D_DATA")
+        write_sequence(spec.base, source, target)
+    elif source is not None and (source / spec.base / "recording.toml").is_file():
+        return source / spec.base
+    else:
+        write_scene(benchmark_scenes([spec.base])[0], target)
+    return target

@@ -1,0 +1,162 @@
+"""What each sub-command runs: scenes, methods, gate; and the run itself."""
+
+import json
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import InputError
+from ..files import atomic_path
+from .jobs import ORACLE, Job, Variant, by_scene, in_parallel, parse_variant, run_job
+from .paper import SYNFISH_TEST, ZEF_TEST
+from .scenes import SceneSpec, check_scene, prepare
+from .zef import GATE_CM, PUBLISHED
+
+GATE_SYNFISH = 1.0
+CALIBRATION_NOISE = (0.05, 0.1, 0.2)
+DETECTION_NOISE = (0.05, 0.1, 0.2, 0.4)
+GEOMETRIC = ("hungarian", "greedy", "sort3d", ORACLE)
+DENSE = ("thirty", "hundred")
+ABLATION = (
+    "hungarian", "hungarian:max_gap=0", "hungarian:contain=false", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
+    "sort3d:max_age=3", "svt",
+)  # fmt: skip
+PEERS = ("sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
+# The paper's 3D-SORT waits 30 frames for a lost fish on SynFish and 3 on 3D-ZeF.
+ZEF_SETTINGS: dict[str, dict[str, Any]] = {"sort3d": {"max_age": 3}, "svt": {"max_age": 3}}
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Scenes and methods of one sub-command."""
+
+    name: str
+    title: str
+    scenes: tuple[SceneSpec, ...]
+    variants: tuple[Variant, ...]
+    gate: float
+    source: Path | None = None
+    skipped: tuple[str, ...] = field(default=())
+
+
+Done = Callable[[str, int, int], None]
+
+
+def choose_variants(names: Sequence[str]) -> tuple[tuple[Variant, ...], tuple[str, ...]]:
+    """Variants of the names that exist, and one line for each that does not."""
+    variants, skipped = [], []
+    for name in names:
+        try:
+            variants.append(parse_variant(name))
+        except InputError as error:
+            skipped.append(str(error))
+    if not variants:
+        raise InputError(skipped[0] if skipped else "no methods to run: give --methods a,b,c")
+    return tuple(variants), tuple(skipped)
+
+
+def make_suite(
+    name: str, methods: Sequence[str] | None, scenes: Sequence[str] | None, source: Path | None = None
+) -> Suite:
+    """Return the suite of a sub-command, with the caller's methods and scenes where given."""
+    defaults = {"peers": PEERS, "ablation": ABLATION}.get(name, GEOMETRIC)
+    variants, skipped = choose_variants(methods or defaults)
+    title, gate = TITLES[name], GATE_SYNFISH
+    if name == "zef":
+        gate = GATE_CM
+        specs = [SceneSpec(s, "zef") for s in scenes or ZEF_TEST]
+        variants = tuple(replace(v, settings=ZEF_SETTINGS.get(v.method, {}) | v.settings) for v in variants) + tuple(
+            Variant(f"published-{p}", f"published-{p}") for p in PUBLISHED
+        )
+    elif name == "robustness":
+        specs = []
+        for base in scenes or SYNFISH_TEST:
+            specs += [SceneSpec(base)]
+            specs += [SceneSpec(base, noise="calibration", sigma=s) for s in CALIBRATION_NOISE]
+            specs += [SceneSpec(base, noise="detection", sigma=s) for s in DETECTION_NOISE]
+    else:
+        default = {"density": DENSE, "speed": ("test1", "test4", *DENSE)}.get(name, SYNFISH_TEST)
+        specs = [SceneSpec(s) for s in scenes or default]
+    for spec in specs:
+        check_scene(spec)
+    return Suite(name, title, tuple(dict.fromkeys(specs)), variants, gate, source, skipped)
+
+
+TITLES = {
+    "synfish": "SynFish test scenes",
+    "zef": "3D-ZeF zebrafish, with refraction",
+    "robustness": "Robustness to calibration and detection noise",
+    "density": "Density: 30 and 100 fish",
+    "ablation": "Ablation of association, linking and post-processing",
+    "audit": "Audit of geometric pseudo-labels",
+    "peers": "Peers on the same detections",
+    "speed": "Speed",
+}
+
+
+def run_suite(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[str, Any]]:
+    """Make the scenes, run the jobs, and write ``results.json``; returns the results scene by scene."""
+    folders = prepare_scenes(suite, out, workers, done)
+    source = None if suite.source is None else str(suite.source)
+    jobs = [Job(s.name, v, suite.gate, source) for s in suite.scenes for v in suite.variants]
+    finished = 0
+
+    def heard(result: dict[str, Any]) -> None:
+        nonlocal finished
+        finished += 1
+        done(f"{result['scene']} {result['label']}", finished, len(jobs))
+
+    # The slowest scenes first, so that no process is left with them in the end.
+    order = sorted(range(len(jobs)), key=lambda i: -(folders[jobs[i].scene] / "detections.parquet").stat().st_size)
+    ran = in_parallel([(run_job, (jobs[i], folders[jobs[i].scene], out)) for i in order], workers, heard)
+    results = [ran[order.index(i)] for i in range(len(jobs))]
+    write_json(out / "results.json", summary(suite, results))
+    return results
+
+
+def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[str, Path]:
+    """Folder of the recording of each scene, made where it is missing."""
+    folders: dict[str, Path] = {}
+    # Noisy scenes are made from clean ones, so clean ones come first.
+    for noisy in (False, True):
+        specs = [s for s in suite.scenes if (s.noise != "none") == noisy]
+        if noisy:
+            clean = {SceneSpec(s.base, s.source) for s in specs} - set(suite.scenes)
+            for spec in sorted(clean, key=lambda s: s.name):
+                prepare(spec, out / "scenes", suite.source)
+        count = 0
+
+        def heard(path: Path, total: int = len(specs)) -> None:
+            nonlocal count
+            count += 1
+            done(f"scene {path.name}", count, total)
+
+        missing = [s for s in specs if not (out / "scenes" / s.name / "recording.toml").is_file()]
+        work = [(prepare, (s, out / "scenes", suite.source)) for s in missing]
+        made = dict(zip(missing, in_parallel(work, workers, heard), strict=True)) if work else {}
+        folders |= {s.name: made.get(s, out / "scenes" / s.name) for s in specs}
+    return folders
+
+
+def summary(suite: Suite, results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Gather what ``results.json`` holds: every score per scene and method, and how it came about."""
+    return {
+        "suite": suite.name,
+        "gate": suite.gate,
+        "trackfish3d": __version__,
+        "python": platform.python_version(),
+        "scenes": {
+            scene: {label: {k: v for k, v in r.items() if k not in ("scene", "label")} for label, r in rows.items()}
+            for scene, rows in by_scene(results).items()
+        },
+        "skipped": list(suite.skipped),
+    }
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON, complete or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,149 @@
+"""``trackfish3d benchmark``: methods on scenes, with the paper's numbers beside ours."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..benchmark.audit import audit_report, run_audit
+from ..benchmark.plots import (
+    hardest_scene,
+    plot_mota_over_fish,
+    plot_mota_over_noise,
+    plot_trajectories,
+    trajectories_of,
+)
+from ..benchmark.report import write_report
+from ..benchmark.suites import Suite, make_suite, run_suite
+from ..benchmark.zef import zef_folder
+from ..errors import InputError
+from ..recordings import Recording
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Run methods on scenes and write one folder: report.md, results.json, plots. Interrupted runs resume.",
+)
+
+Methods = Annotated[
+    str | None, typer.Option("--methods", help="Comma-separated; with settings as name:key=value:key=value.")
+]
+Out = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
+Scenes = Annotated[str | None, typer.Option("--scenes", help="Comma-separated names of scenes.")]
+Data = Annotated[Path | None, typer.Option("--data", help="SynFish recordings made before; they are simulated else.")]
+ZefData = Annotated[Path | None, typer.Option("--data", help="Folder with 3D-ZeF; otherwise TRACKFISH3D_DATA.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
+
+
+@app.command()
+def synfish(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+    """SynFish's test scenes (4 to 16 fish), gate 1.0."""
+    _run("synfish", out, methods, scenes, data, workers)
+
+
+@app.command()
+def zef(out: Out, methods: Methods = None, scenes: Scenes = None, data: ZefData = None, workers: Workers = 2) -> None:
+    """Score 3D-ZeF zebrafish, sequences 02 and 04, through water, gate 0.5 cm; published tracks beside."""
+    _run("zef", out, methods, scenes, zef_folder(data), workers)
+
+
+@app.command()
+def robustness(
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2
+) -> None:
+    """Calibration noise of 0.05, 0.1, 0.2 and detection noise of 0.05, 0.1, 0.2, 0.4."""
+    _run("robustness", out, methods, scenes, data, workers)
+
+
+@app.command()
+def density(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+    """Scenes of 30 and 100 fish."""
+    _run("density", out, methods, scenes, data, workers)
+
+
+@app.command()
+def ablation(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+    """Methods with parts taken away: Kalman filter, gap filling, patience, box test."""
+    _run("ablation", out, methods, scenes, data, workers)
+
+
+@app.command()
+def peers(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+    """Other groups' trackers on the same detections: OpenPTV, 2D trackers lifted to 3D, matchSVT."""
+    _run("peers", out, methods, scenes, data, workers)
+
+
+@app.command()
+def speed(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None) -> None:
+    """Time a frame, one process at a time."""
+    _run("speed", out, methods, scenes, data, 1)
+
+
+@app.command()
+def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+    """Overlap and precision of geometric pseudo-labels of the scenes; no tracking."""
+    with _bar() as bar:
+        rows = run_audit(out, split(scenes), data, workers, _listener(bar))
+    print(audit_report(out, rows, _command()))
+
+
+def _run(name: str, out: Path, methods: str | None, scenes: str | None, source: Path | None, workers: int) -> None:
+    suite = make_suite(name, split(methods), split(scenes), source)
+    console = Console(stderr=True)
+    for line in suite.skipped:
+        console.print(line, highlight=False)
+    with _bar() as bar:
+        results = run_suite(suite, out, workers, _listener(bar))
+    good = [r for r in results if "error" not in r]
+    for r in results:
+        if "error" in r:
+            console.print(f"{r['scene']} {r['label']}: {r['error']}", highlight=False)
+    write_report(out / "report.md", suite, results, _command(), draw(suite, good, out))
+    for r in good:
+        print(f"{r['scene']:<24} {r['label']:<26} MOTA {100 * (r['scores']['mota'] or 0):6.1f}")
+    print(f"{out / 'report.md'}, {out / 'results.json'}")
+    if not good:
+        raise InputError(f"nothing could be run: {results[0]['error'] if results else 'no scenes'}")
+
+
+def draw(suite: Suite, results: Sequence[dict[str, Any]], out: Path) -> list[Path]:
+    """Draw what suits the suite; returns the files."""
+    if not results or suite.name == "speed":
+        return []
+    if suite.name == "robustness":
+        plot_mota_over_noise(results, out / "mota_over_noise.png")
+        return [out / "mota_over_noise.png"]
+    plots = []
+    if len({r["scores"]["animals"] for r in results}) > 1:
+        plot_mota_over_fish(results, out / "mota_over_fish.png", suite.name == "synfish")
+        plots.append(out / "mota_over_fish.png")
+    scene = hardest_scene(results)
+    folder = next(p for p in (out / "scenes" / scene, (suite.source or out) / scene) if (p / "recording.toml").exists())
+    path = out / f"trajectories_{scene}.png"
+    plot_trajectories(Recording.open(folder), trajectories_of(out, results, scene), suite.gate, path)
+    return [*plots, path]
+
+
+def split(text: str | None) -> list[str] | None:
+    """Comma-separated names to a list; None stays None."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def _listener(bar: Progress) -> Any:
+    task = bar.add_task("starting", total=None)
+    return lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
+
+
+def _command() -> str:
+    return "trackfish3d " + shlex.join(sys.argv[1:])
