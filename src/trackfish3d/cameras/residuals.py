@@ -78,18 +78,27 @@ def _fan(cam, u, v, ray, fan):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def fans(cam, pixels, ray, fan):  # type: ignore[no-untyped-def]
+    """Fill rays (6, N) and fans (N, 21; see `_fan`) of all pixels (N, 2) of a camera; NaN where there is no ray."""
+    line = np.empty(6)
+    for i in range(pixels.shape[0]):
+        ok = _fan(cam, pixels[i, 0], pixels[i, 1], line, fan[i])
+        for k in range(6):
+            ray[k, i] = line[k] if ok else np.nan
+
+
+@njit(cache=True, error_model="numpy")
 def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
     """All pairs of detections sorted by camera."""
     n = camera.shape[0]
     gap = np.full((n, n), np.float32(np.nan), np.float32)
     error = np.full((n, n), np.float32(np.nan), np.float32)
     inside = np.zeros((n, n), np.bool_)
-    ray = np.full((6, n), np.nan)
-    fan = np.full((n, 21), np.nan)
-    line = np.empty(6)
-    for i in range(n):
-        if _fan(packed[camera[i]], pixels[i, 0], pixels[i, 1], line, fan[i]):
-            ray[:, i] = line
+    ray = np.empty((6, n))
+    fan = np.empty((n, 21))
+    for c in range(packed.shape[0]):
+        begin, end = np.searchsorted(camera, c), np.searchsorted(camera, c + 1)
+        fans(packed[c], pixels[begin:end], ray[:, begin:end], fan[begin:end])
     du, dv = np.empty(n), np.empty(n)
     for i in range(n):
         one = ray[:, i].copy()
@@ -97,7 +106,7 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
         for first, last in ((0, begin), (end, n)):
             if last > first:
                 others = ray[:, first:last]
-                _meet(one, others, fan[i], du, dv, gap[i, first:last], error[i, first:last])
+                meet(one, others, fan[i], du, dv, gap[i, first:last], error[i, first:last])
                 _contain(packed[camera[i]], pixels[i], boxes[i], one, others, du, dv, inside[i, first:last])
     for i in range(n):
         for j in range(i):
@@ -106,7 +115,7 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _meet(one, others, fan, du, dv, gap, error):  # type: ignore[no-untyped-def]
+def meet(one, others, fan, du, dv, gap, error):  # type: ignore[no-untyped-def]
     """Pair one ray (6,) with others (6, M): no branches and few arrays, so that the loop runs on vector registers.
 
     Fills gap, error (M,) and `du`, `dv` (>= M,), the midpoint's pixel offset in the one's view, to first order; NaN

@@ -56,9 +56,8 @@ def _show(health: Health, recording: Recording, picture: Path) -> None:
         )
     console.print(table)
     if len(health.cameras) > 1:
-        console.print(
-            f"\nmean residual {health.mean_error_px:.1f} px; by chance {health.chance_error_px:.1f} px", highlight=False
-        )
+        typical, chance = health.typical_error_px, health.chance_error_px
+        console.print(f"\ntypical residual {typical:.1f} px; by chance {chance:.1f} px", highlight=False)
         if recording.rig.refractive:
             console.print(f"without the water {health.other_water_px:.1f} px", highlight=False)
         elif health.water is not None:

@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from ..cameras import Camera, CameraRig, pair_residuals
+from ..cameras import Camera, triangulate_rays
+from ..cameras.residuals import fans, meet
 from ..recordings import Detections
+from ..tracking.assignment import assign
 
 Array = NDArray[np.float64]
 
@@ -64,38 +66,98 @@ class Matches:
     block: NDArray[np.int64]
     possible: int
 
+    def select(self, mask: NDArray[np.bool_]) -> "Matches":
+        """Return these matches only."""
+        return Matches(self.error[mask], self.first[mask], self.second[mask], self.block[mask], self.possible)
 
-def pair_errors(sample: Sample, a: Camera, b: Camera, ia: int, ib: int, shift: int = 0) -> Matches:
-    """Match camera `ia` at each sampled frame with camera `ib` `shift` frames later, frame by frame, optimally.
 
-    `a` and `b` are the cameras to use for them, which need not be the recording's (other water, say).
-    """
-    rig = CameraRig((a, b))
-    det = sample.detections
-    cap = sample.cap_px
-    errors, firsts, seconds, blocks, possible = [], [], [], [], 0
-    for k, frame in enumerate(sample.frames.tolist()):
-        ra, rb = sample.rows(frame, ia), sample.rows(frame + shift, ib)
-        na, nb = ra.stop - ra.start, rb.stop - rb.start
-        if not (na and nb):
-            continue
-        possible += min(na, nb)
-        pixels = np.concatenate([det.centroids[ra], det.centroids[rb]])
-        boxes = np.concatenate([det.boxes[ra], det.boxes[rb]])
-        pairs = pair_residuals(rig, np.repeat([0, 1], [na, nb]), pixels, boxes).error_px
-        cost = 0.5 * (pairs[:na, na:] + pairs[na:, :na].T).astype(np.float64)
-        cost = np.where(np.isfinite(cost), np.minimum(cost, cap), cap)
-        i, j = linear_sum_assignment(cost)
-        errors.append(cost[i, j])
-        firsts.append(ra.start + i)
-        seconds.append(rb.start + j)
-        blocks.append(np.full(len(i), k))
-    if not errors:
-        none = np.zeros(0, np.int64)
-        return Matches(np.zeros(0), none, none, none, 0)
-    return Matches(
-        np.concatenate(errors), np.concatenate(firsts), np.concatenate(seconds), np.concatenate(blocks), possible
+@dataclass(frozen=True)
+class View:
+    """All detections of one camera as that camera sees them: rays (6, N), fans (N, 21), rows (N,), frames (N,)."""
+
+    ray: Array
+    fan: Array
+    row: NDArray[np.int64]
+    frame: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sample: Sample, camera: Camera, index: int) -> "View":
+        """Look at the detections of the `index`-th camera with `camera`, which may differ from the recording's."""
+        det = sample.detections
+        row = np.flatnonzero(det.camera == index)
+        ray, fan = np.empty((6, len(row))), np.empty((len(row), 21))
+        fans(camera.packed, np.ascontiguousarray(det.centroids[row]), ray, fan)
+        return cls(ray, fan, row, det.frame[row])
+
+
+def pair_errors(sample: Sample, a: View, b: View, shift: int = 0) -> Matches:
+    """Match view `a` at each sampled frame with view `b` `shift` frames later, frame by frame, optimally."""
+    error, first, second, block, possible = _match(
+        a.ray,
+        a.fan,
+        np.searchsorted(a.frame, sample.frames),
+        np.searchsorted(a.frame, sample.frames, "right"),
+        b.ray,
+        b.fan,
+        np.searchsorted(b.frame, sample.frames + shift),
+        np.searchsorted(b.frame, sample.frames + shift, "right"),
+        sample.cap_px,
     )
+    return Matches(error, a.row[first], b.row[second], block, int(possible))
+
+
+@njit(cache=True, error_model="numpy")
+def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # type: ignore[no-untyped-def]
+    most = 0
+    for k in range(len(begin_a)):
+        most += min(end_a[k] - begin_a[k], end_b[k] - begin_b[k])
+    error = np.empty(most)
+    first, second, block = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    n = 0
+    for k in range(len(begin_a)):
+        na, nb = end_a[k] - begin_a[k], end_b[k] - begin_b[k]
+        if na == 0 or nb == 0:
+            continue
+        in_a = _errors(ray_a[:, begin_a[k] : end_a[k]], fan_a[begin_a[k] : end_a[k]], ray_b[:, begin_b[k] : end_b[k]])
+        in_b = _errors(ray_b[:, begin_b[k] : end_b[k]], fan_b[begin_b[k] : end_b[k]], ray_a[:, begin_a[k] : end_a[k]])
+        cost = np.empty((na, nb))
+        for i in range(na):
+            for j in range(nb):
+                mean = 0.5 * (in_a[i, j] + in_b[j, i])
+                cost[i, j] = mean if mean < cap else cap  # NaN, where the rays never meet, is the cap as well
+        partner = assign(cost)
+        for i in range(na):
+            if partner[i] >= 0:
+                error[n] = cost[i, partner[i]]
+                first[n], second[n], block[n] = begin_a[k] + i, begin_b[k] + partner[i], k
+                n += 1
+    return error[:n], first[:n], second[:n], block[:n], most
+
+
+@njit(cache=True, error_model="numpy")
+def _errors(ray, fan, others):  # type: ignore[no-untyped-def]
+    """(N, M) pixel error of each pair in the view of the first."""
+    n, m = ray.shape[1], others.shape[1]
+    du, dv, gap = np.empty(m), np.empty(m), np.empty(m, np.float32)
+    error = np.empty((n, m), np.float32)
+    for i in range(n):
+        meet(ray[:, i].copy(), others, fan[i], du, dv, gap, error[i])
+    return error
+
+
+def meeting_points(a: View, b: View, matches: Matches) -> Array:
+    """(M, 3) where the rays of matched detections come nearest; pairs whose rays never meet are left out."""
+    ray_a, ray_b = a.ray[:, np.searchsorted(a.row, matches.first)], b.ray[:, np.searchsorted(b.row, matches.second)]
+    origins = np.stack([ray_a[:3], ray_b[:3]]).transpose(2, 0, 1).reshape(-1, 3)
+    directions = np.stack([ray_a[3:], ray_b[3:]]).transpose(2, 0, 1).reshape(-1, 3)
+    points = triangulate_rays(origins, directions, np.arange(len(matches.error) + 1) * 2)[0]
+    return np.asarray(points[np.isfinite(points).all(1)])
+
+
+def typical(error: Array) -> float:
+    """Mean of the best four fifths of matched errors; the rest are mostly animals that one view missed."""
+    best = np.sort(error)[: max(int(0.8 * len(error)), 1)]
+    return float(best.mean()) if len(best) else np.nan
 
 
 def mean_per_block(matches: Matches, n_blocks: int) -> Array:

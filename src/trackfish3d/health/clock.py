@@ -5,21 +5,20 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cameras import CameraRig
-from .agreement import Sample, mean_per_block, pair_errors
+from .agreement import Sample, View, mean_per_block, pair_errors
 
 SHIFTS = np.arange(-5, 6)
 _CERTAIN = 4.0  # standard errors by which another shift must be better
 _GAIN = 0.05  # and by how much of the error
 
 
-def shift_table(sample: Sample, rig: CameraRig) -> dict[tuple[int, int], NDArray[np.float64]]:
+def shift_table(sample: Sample, views: list[View]) -> dict[tuple[int, int], NDArray[np.float64]]:
     """Mean error (S, F) of each pair of cameras in each sampled frame, with the second one shifted by `SHIFTS`."""
     return {
         (a, b): np.stack(
-            [mean_per_block(pair_errors(sample, rig[a], rig[b], a, b, int(s)), len(sample.frames)) for s in SHIFTS]
+            [mean_per_block(pair_errors(sample, views[a], views[b], int(s)), len(sample.frames)) for s in SHIFTS]
         )
-        for a, b in combinations(range(len(rig)), 2)
+        for a, b in combinations(range(len(views)), 2)
     }
 
 
@@ -57,9 +56,10 @@ def _gain(table: dict[tuple[int, int], NDArray[np.float64]], late: NDArray[np.in
             return 0.0
         before.append(error[now - SHIFTS[0]])
         drops.append(error[now - SHIFTS[0]] - error[then - SHIFTS[0]])
-    drop, level = np.concatenate(drops), np.nanmean(np.concatenate(before))
+    drop = np.concatenate(drops)
     drop = drop[np.isfinite(drop)]
     if len(drop) < 10:
         return 0.0
+    level = np.nanmean(np.concatenate(before))
     mean, spread = float(drop.mean()), float(drop.std() / np.sqrt(len(drop))) + 1e-12
     return mean if mean > _CERTAIN * spread and mean > _GAIN * level else 0.0

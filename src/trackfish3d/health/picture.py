@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..cameras import Camera, CameraRig, triangulate_rays
+from ..cameras import Camera, CameraRig
 from ..files import atomic_path
 from ..recordings import Detections
-from .agreement import Sample, pair_errors
+from .agreement import Sample, View, meeting_points, pair_errors
 
 Array = NDArray[np.float64]
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")
@@ -19,17 +19,13 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 def animals(rig: CameraRig, detections: Detections, frames: int = 60) -> Array:
     """(N, 3) points of the best-matched detections of a few frames, to show where the animals are."""
     sample = Sample.draw(detections, frames)
+    views = [View.of(sample, camera, c) for c, camera in enumerate(rig)]
     points = [np.zeros((0, 3))]
-    for a, b in pairwise(range(len(rig))):
-        m = pair_errors(sample, rig[a], rig[b], a, b)
-        good = m.error <= np.median(m.error) if len(m.error) else np.zeros(0, bool)
-        ra = rig[a].rays(detections.centroids[m.first[good]])
-        rb = rig[b].rays(detections.centroids[m.second[good]])
-        origins = np.stack([ra.origin, rb.origin], 1).reshape(-1, 3)
-        directions = np.stack([ra.direction, rb.direction], 1).reshape(-1, 3)
-        points.append(triangulate_rays(origins, directions, np.arange(int(good.sum()) + 1) * 2)[0])
-    found = np.concatenate(points)
-    return found[np.isfinite(found).all(1)]
+    for a, b in pairwise(views):
+        m = pair_errors(sample, a, b)
+        if len(m.error):
+            points.append(meeting_points(a, b, m.select(m.error <= np.median(m.error))))
+    return np.concatenate(points)
 
 
 def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
@@ -88,7 +84,7 @@ def _frustum(camera: Camera, target: Array) -> list[Array]:
     lines = []
     for origin, direction, ok in zip(rays.origin, rays.direction, rays.valid, strict=True):
         if ok:
-            end = origin + direction * max(reach - np.linalg.norm(origin - camera.centre), 0.0)
+            end = origin + direction * max(reach - np.linalg.norm(origin - camera.centre), 0.3 * reach)
             lines.append(np.stack([camera.centre, origin, end]))
             ends.append(end)
     return [*lines, np.stack([*ends, ends[0]])] if len(ends) > 2 else lines

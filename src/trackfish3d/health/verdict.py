@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig
 from ..recordings import Recording
-from .agreement import Matches, Sample, pair_errors
+from .agreement import Matches, Sample, View, pair_errors, typical
 from .clock import SHIFTS, late_by, shift_table
-from .water import Water, guess_water, mean_error
+from .water import Water, guess_water, typical_error
 
 _CHANCE_LAGS = (37, 61, 97)
 
@@ -40,7 +40,7 @@ class Health:
     """Everything `trackfish3d check` says. ``problems`` is empty for a recording that is good to track."""
 
     cameras: tuple[CameraHealth, ...]
-    mean_error_px: float
+    typical_error_px: float
     chance_error_px: float
     other_water_px: float
     water: Water | None
@@ -58,18 +58,18 @@ def examine(recording: Recording, frames: int = 200) -> Health:
     if len(rig) < 2:
         alone = _camera(recording, sample, 0, {}, 0, np.zeros(len(SHIFTS)))
         return Health((alone,), np.nan, np.nan, np.nan, None, ("only one camera: 3D needs two or more",))
-    table = shift_table(sample, rig)
+    views = [View.of(sample, camera, c) for c, camera in enumerate(rig)]
+    table = shift_table(sample, views)
     late = late_by(table, len(rig))
-    pairs = {(a, b): pair_errors(sample, rig[a], rig[b], a, b) for a, b in combinations(range(len(rig)), 2)}
-    per_shift = [np.nanmean([_curve(table, c, b) for b in range(len(rig)) if b != c], axis=0) for c in range(len(rig))]
+    pairs = {(a, b): pair_errors(sample, views[a], views[b]) for a, b in combinations(range(len(rig)), 2)}
+    per_shift = [np.mean([_curve(table, c, b) for b in range(len(rig)) if b != c], axis=0) for c in range(len(rig))]
     cameras = tuple(_camera(recording, sample, c, pairs, int(late[c]), per_shift[c]) for c in range(len(rig)))
-    every = np.concatenate([m.error for m in pairs.values()])
-    error = float(every.mean()) if len(every) else np.nan
-    chance = _chance(sample, rig)
+    error = typical_error(sample, views)
+    chance = _chance(sample, views)
     water, other = None, np.nan
     if rig.refractive:
-        other = mean_error(sample, [c.without_water() for c in rig])
-    elif len(every) and not late.any():
+        other = typical_error(sample, [View.of(sample, c.without_water(), i) for i, c in enumerate(rig)])
+    elif np.isfinite(error) and not late.any():
         water = guess_water(Sample.draw(detections, 60), rig)
     problems = _problems(rig, cameras, pairs, error, chance, other, water, sample.cap_px)
     return Health(cameras, error, chance, other, water, tuple(problems))
@@ -77,16 +77,17 @@ def examine(recording: Recording, frames: int = 200) -> Health:
 
 def _curve(table: dict[tuple[int, int], NDArray[np.float64]], c: int, b: int) -> NDArray[np.float64]:
     """(S,) mean error of camera c against b if c were late by each of `SHIFTS`."""
-    with np.errstate(invalid="ignore"):
-        mean = np.nanmean(table[min(b, c), max(b, c)], axis=1)
+    error = table[min(b, c), max(b, c)]
+    known = np.isfinite(error)
+    mean = np.where(known, error, 0.0).sum(1) / np.maximum(known.sum(1), 1)
+    mean = np.where(known.any(1), mean, np.nan)
     return np.asarray(mean if c > b else mean[::-1])
 
 
-def _chance(sample: Sample, rig: CameraRig) -> float:
-    """Mean error of matching views of different times: what no agreement at all looks like."""
-    errors = [pair_errors(sample, rig[0], rig[b], 0, b, lag).error for b in range(1, len(rig)) for lag in _CHANCE_LAGS]
-    every = np.concatenate(errors)
-    return float(every.mean()) if len(every) else np.nan
+def _chance(sample: Sample, views: list[View]) -> float:
+    """Typical error of matching views of different times: what no agreement at all looks like."""
+    errors = [pair_errors(sample, views[0], views[b], lag).error for b in range(1, len(views)) for lag in _CHANCE_LAGS]
+    return typical(np.concatenate(errors))
 
 
 def _camera(
@@ -168,9 +169,9 @@ def _blame(
     for c, camera in enumerate(cameras):
         others = [e for k, e in median.items() if c not in k]
         mine = [e for k, e in median.items() if c in k]
-        if others and mine and min(mine) > 1.6 * np.median(others) and min(mine) > 1.5:
+        if others and mine and np.median(mine) > max(1.6 * np.median(others), 1.5):
             found.append(
-                f"camera {camera.name}: {min(mine):.1f} px, recalibrate "
+                f"camera {camera.name}: {np.median(mine):.1f} px, recalibrate "
                 f"(the others agree to {np.median(others):.1f} px)"
             )
     if not found:

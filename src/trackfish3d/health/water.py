@@ -1,21 +1,21 @@
 """Whether the cameras see through water that the calibration does not know of."""
 
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..cameras import Camera, CameraRig, Interface, triangulate_rays
-from .agreement import Sample, pair_errors
+from ..cameras import Camera, CameraRig, Interface
+from ..cameras.interface import WATER
+from .agreement import Sample, View, meeting_points, pair_errors, typical
 
-WATER = 1.333
-_STEPS = 9
+_STEPS = 5
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Water:
-    """Mean error in px without and with a guessed flat surface before each camera, and the guess in words."""
+    """Typical error in px without and with a guessed flat surface before each camera, and the guess in words."""
 
     without_px: float
     with_px: float
@@ -24,51 +24,69 @@ class Water:
     @property
     def missing(self) -> bool:
         """Whether the guess explains the cameras so much better that there must be water."""
-        return self.with_px < 0.75 * self.without_px and self.without_px - self.with_px > 1.0
+        return self.with_px < 0.75 * self.without_px and self.without_px - self.with_px > 0.5
 
 
-def mean_error(sample: Sample, cameras: list[Camera]) -> float:
-    """Mean matched error in px over all pairs of cameras."""
-    n = len(cameras)
-    errors = [pair_errors(sample, cameras[a], cameras[b], a, b).error for a in range(n) for b in range(a + 1, n)]
-    every = np.concatenate(errors) if errors else np.zeros(0)
-    return float(every.mean()) if len(every) else np.nan
+def typical_error(sample: Sample, views: list[View]) -> float:
+    """Typical matched error in px over all pairs of views."""
+    return typical(np.concatenate([pair_errors(sample, a, b).error for a, b in combinations(views, 2)]))
 
 
 def guess_water(sample: Sample, rig: CameraRig) -> Water:
-    """Try a flat surface across the world axis that each camera looks along, at the distance that fits best.
+    """Try a flat surface across each world axis that cameras look along, at the place that fits best.
 
-    The surface of a tank and its glass are square to the axes of nearly every rig's world, and refraction through a
-    slightly wrong plane is still far better than none: enough to tell that water is missing, not to calibrate it.
+    The surface of a tank and its glass are square to the axes of nearly every rig's world, and cameras that look the
+    same way look through the same one. Refraction through a slightly wrong plane is still far better than none:
+    enough to tell that water is missing, not to calibrate it.
     """
     bare = [camera.without_water() for camera in rig]
-    start = mean_error(sample, bare)
-    depth = _depth_of_animals(sample, bare)
-    cameras = list(bare)
-    best = start
-    chosen: list[tuple[int, float] | None] = [None] * len(bare)
-    width = np.full(len(bare), 0.5)
-    share = np.full(len(bare), 0.5)
+    views = [View.of(sample, camera, c) for c, camera in enumerate(bare)]
+    start = typical_error(sample, views)
+    animals = np.concatenate([meeting_points(a, b, pair_errors(sample, a, b)) for a, b in combinations(views, 2)])
+    if not len(animals):
+        return Water(start, start, ())
+    sides: dict[tuple[int, float], list[int]] = {}
+    for c, camera in enumerate(bare):
+        sides.setdefault(_axis_of_sight(camera), []).append(c)
+
+    def place(side: tuple[int, float], share: float) -> float:
+        axis, sign = side
+        near = max(sign * bare[c].centre[axis] for c in sides[side])
+        return float(sign * (near + share * (np.median(sign * animals[:, axis]) - near)))
+
+    def look(shares: dict[tuple[int, float], float]) -> float:
+        trial = list(views)
+        for side, share in shares.items():
+            for c in sides[side]:
+                trial[c] = View.of(sample, _with_surface(bare[c], *side, place(side, share)), c)
+        return typical_error(sample, trial)
+
+    # Water before one camera alone may be worse than none, so all sides are tried at once before each is refined.
+    coarse = np.linspace(0.1, 0.95, 6)
+    grid = product(coarse, repeat=len(sides)) if len(sides) <= 2 else ((s,) * len(sides) for s in coarse)
+    best, shares = min(
+        ((look(trial), trial) for trial in (dict(zip(sides, g, strict=True)) for g in grid)), key=lambda found: found[0]
+    )
+    width = 0.15
     for _ in range(_ROUNDS):
-        for c, camera in enumerate(bare):
-            axis, sign = _axis_of_sight(camera)
-            for s in np.clip(share[c] + width[c] * np.linspace(-1, 1, _STEPS), 0.02, 0.99):
-                height = s * depth[c]
-                point = camera.centre.copy()
-                point[axis] += sign * height
-                normal = np.zeros(3)
-                normal[axis] = -sign
-                trial = replace(camera, interfaces=(Interface(point, normal, 1.0, WATER),))
-                error = mean_error(sample, [*cameras[:c], trial, *cameras[c + 1 :]])
-                if error < best - 1e-9:
-                    best, cameras[c], chosen[c], share[c] = error, trial, (axis, float(point[axis])), s
+        for side in sides:
+            for s in np.clip(shares[side] + width * np.linspace(-1, 1, _STEPS), 0.02, 0.99):
+                error = look(shares | {side: float(s)})
+                if error < best:
+                    best, shares = error, shares | {side: float(s)}
         width /= 3
     words = tuple(
-        f"{camera.name}: near {'xyz'[choice[0]]} = {choice[1]:.3g}"
-        for camera, choice in zip(bare, chosen, strict=True)
-        if choice is not None
+        f"{', '.join(bare[c].name for c in members)}: near {'xyz'[side[0]]} = {place(side, shares[side]):.3g}"
+        for side, members in sides.items()
     )
     return Water(start, best, words)
+
+
+def _with_surface(camera: Camera, axis: int, sign: float, place: float) -> Camera:
+    """Put a water surface across a world axis before the camera."""
+    point, normal = np.zeros(3), np.zeros(3)
+    point[axis], normal[axis] = place, -sign
+    return replace(camera, interfaces=(Interface(point, normal, 1.0, WATER),))
 
 
 def _axis_of_sight(camera: Camera) -> tuple[int, float]:
@@ -76,23 +94,3 @@ def _axis_of_sight(camera: Camera) -> tuple[int, float]:
     sight = camera.R[2]
     axis = int(np.argmax(np.abs(sight)))
     return axis, float(np.sign(sight[axis]))
-
-
-def _depth_of_animals(sample: Sample, cameras: list[Camera]) -> NDArray[np.float64]:
-    """(C,) distance of the nearest animals from each camera along its axis of sight, world units."""
-    points = []
-    for b in range(1, len(cameras)):
-        m = pair_errors(sample, cameras[0], cameras[b], 0, b)
-        ra = cameras[0].rays(sample.detections.centroids[m.first])
-        rb = cameras[b].rays(sample.detections.centroids[m.second])
-        origins = np.stack([ra.origin, rb.origin], 1).reshape(-1, 3)
-        directions = np.stack([ra.direction, rb.direction], 1).reshape(-1, 3)
-        points.append(triangulate_rays(origins, directions, np.arange(len(m.error) + 1) * 2)[0])
-    found = np.concatenate(points)
-    found = found[np.isfinite(found).all(1)]
-    depth = []
-    for camera in cameras:
-        axis, sign = _axis_of_sight(camera)
-        along = sign * (found[:, axis] - camera.centre[axis])
-        depth.append(max(float(np.quantile(along, 0.5)), 1e-6) if len(along) else 1.0)
-    return np.array(depth)
