@@ -1,0 +1,53 @@
+# Two commands are enough: `make demo` and `make test` set up everything they need in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
+export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
+
+.PHONY: demo test test-browser lint format bench docs clean
+
+$(VENV)/.core: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable ".[video]"
+	touch $@
+
+# TrackEval names an OpenCV of its own that would overwrite the headless one; the scores need neither.
+$(VENV)/.dev: $(VENV)/.core pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0"
+	touch $@
+
+demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it, write the report
+	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 240 --seed 1 --out demo/school --overwrite
+	$(BIN)/python -m trackfish3d check demo/school
+	$(BIN)/python -m trackfish3d track demo/school --method sort3d
+	$(BIN)/python -m trackfish3d evaluate demo/school/tracks.csv --truth demo/school --gate 1.0 --plots demo/plots
+	$(BIN)/python -m trackfish3d report demo/school --out demo/report.html
+	@echo "open demo/report.html in a browser"
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m "not browser"
+
+test-browser: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m browser
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/bench_cameras.py
+	$(BIN)/python benchmarks/bench_recording.py
+	$(BIN)/python benchmarks/bench_scores.py
+	$(BIN)/python benchmarks/bench_synfish.py
+	$(BIN)/python benchmarks/bench_tracking.py
+
+clean:
+	rm -rf $(VENV) demo build dist src/*.egg-info
