@@ -1,5 +1,6 @@
 import json
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -140,3 +141,15 @@ def test_an_empty_recording_makes_a_page(tmp_path):
     found = contents(build_report(recording, Tracks.build([], [], np.zeros((0, 3)))))
     assert found["axis"]["count"] == 1
     assert np.isfinite(found["space"]["low"]).all()
+
+
+def test_scripts_import_only_what_an_earlier_one_exports():
+    folder = files("trackfish3d.report") / "data"
+    known: dict[str, set[str]] = {}
+    for name in SCRIPTS:
+        text = (folder / name).read_text(encoding="utf-8")
+        for wanted, source in re.findall(r'^import \{([^}]*)\} from "\./([^"]+)";', text, re.M):
+            assert {w.strip() for w in wanted.split(",")} <= known[source]
+        declared = re.findall(r"^export (?:const|function) (\{[^}]*\}|[\w$]+)", text, re.M)
+        known[name] = {part.strip() for d in declared for part in d.strip("{}").split(",")}
+    assert {f.name for f in folder.iterdir() if f.name.endswith(".js")} == set(SCRIPTS)

@@ -14,8 +14,8 @@ from ..recordings import Recording, Tracks, read_tracks
 from .contents import collect
 
 # In the order of their imports: each may use what stands before it.
-SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "scene.js", "orbit.js")
-SCRIPTS += ("views.js", "timeline.js", "plots.js", "tables.js", "main.js")
+SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "room.js")
+SCRIPTS += ("labels.js", "scene.js", "orbit.js", "views.js", "timeline.js", "plots.js", "tables.js", "main.js")
 
 
 def build_report(

@@ -46,7 +46,7 @@ void main() {
   if (P.w <= 0.0) return;
   pixels = max(shape.x * focal / P.w, shape.y * ratio) + 1.0;
   colour = shade; place = corner; kind = shape.z;
-  gl_Position = P + vec4(corner * pixels * 2.0 / screen * P.w, 0.0, 0.0);
+  gl_Position = P + vec4(corner * pixels * 2.0 / screen * P.w, -0.002 * P.w, 0.0); // before its own trail
 }`;
 const DISC_COLOUR = `#version 300 es
 precision highp float;

@@ -21,6 +21,7 @@ function startTransport() {
   state.trail = Math.round((lengths.includes(2) ? 2 : lengths[0] || 0) * perSecond) || shownFrames;
   $("trail").value = state.trail;
   $("trail").addEventListener("change", () => change({ trail: +$("trail").value }));
+  $("paths").checked = state.paths;
   for (const key of ["paths", "truth", "numbers"]) $(key).addEventListener("change", () => change({ [key]: $(key).checked }));
   $("truthbox").hidden = !report.truth;
   on("frame", showTime);

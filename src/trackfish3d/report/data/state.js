@@ -7,7 +7,7 @@ export const state = {
   speed: 1,
   trail: Math.max(2, Math.min(shownFrames, Math.round((2 * report.fps) / report.axis.stride))),
   selected: -1,
-  paths: true,
+  paths: report.tracks.frame.length < 30000, // more cover all else
   truth: true,
   numbers: true,
 };
@@ -42,6 +42,7 @@ export function announce(kind) {
   requestAnimationFrame(() => {
     const all = pending === "look";
     pending = null;
+    if (all) theme = null;
     if (all) for (const f of listeners.look) f();
     for (const f of listeners.frame) f();
   });
@@ -58,20 +59,31 @@ export function goTo(place) {
 }
 
 const style = getComputedStyle(document.documentElement);
+let theme = null; // colours are asked for thousands of times a picture, and change only with the page's look
+
+function themeNow() {
+  if (!theme) {
+    const chosen = document.documentElement.dataset.theme;
+    const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    theme = { dark, palette: report.palettes[dark ? "dark" : "light"], css: new Map() };
+  }
+  return theme;
+}
 
 /** A colour of the style sheet, by name. */
 export function css(name) {
-  return style.getPropertyValue("--" + name).trim();
+  const known = themeNow().css;
+  if (!known.has(name)) known.set(name, style.getPropertyValue("--" + name).trim());
+  return known.get(name);
 }
 
 /** Whether the page is dark now. */
 export function isDark() {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  return themeNow().dark;
 }
 
 /** Colour of track k. */
 export function colour(k) {
-  const palette = report.palettes[isDark() ? "dark" : "light"];
+  const { palette } = themeNow();
   return palette[k % palette.length];
 }

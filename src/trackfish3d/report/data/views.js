@@ -118,7 +118,7 @@ function drawTrails(view, context, X, Y) {
   for (let k = 0; k < set.size; k++) {
     let row = rowAfter(set, k, state.frame - state.trail);
     context.strokeStyle = colour(k);
-    context.globalAlpha = dimmed(k) ? 0.12 : 0.6;
+    context.globalAlpha = dimmed(k) ? 0.22 : 0.65;
     context.beginPath();
     for (let open = false; row < set.start[k + 1] && set.frame[row] <= state.frame; row++) {
       const [u, v] = pixel(set, row, view.index);
@@ -142,7 +142,7 @@ function drawDetections(view, context, X, Y) {
     seen++;
     const [u, v, x1, y1, x2, y2] = pixels.subarray(6 * i, 6 * i + 6);
     const k = owner[i] - 1;
-    context.globalAlpha = k >= 0 && dimmed(k) ? 0.15 : k < 0 && state.selected >= 0 ? 0.35 : 0.95;
+    context.globalAlpha = k >= 0 && dimmed(k) ? 0.3 : k < 0 && state.selected >= 0 ? 0.35 : 0.95;
     context.strokeStyle = context.fillStyle = k < 0 ? css("muted") : colour(k);
     context.lineWidth = 1.2;
     context.setLineDash(k < 0 ? [3, 3] : []);
@@ -184,7 +184,7 @@ function drawTracks(view, context, X, Y) {
   for (const [k, row] of alive) {
     const [u, v] = pixel(set, row, view.index);
     if (Number.isNaN(u + v)) continue;
-    context.globalAlpha = dimmed(k) ? 0.2 : 1;
+    context.globalAlpha = dimmed(k) ? 0.4 : 1;
     context.beginPath();
     context.arc(X(u), Y(v), state.selected === k ? 6 : 4, 0, 2 * Math.PI);
     context.lineWidth = 3.4;
