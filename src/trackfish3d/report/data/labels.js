@@ -8,7 +8,7 @@ export function living() {
   const out = [];
   for (let k = 0; k < report.tracks.size; k++) {
     const row = rowAt(report.tracks, k, state.frame);
-    if (row >= 0 && !Number.isNaN(report.tracks.xyz[3 * row])) out.push({ k, place: report.tracks.xyz.subarray(3 * row, 3 * row + 3) });
+    if (row >= 0 && !Number.isNaN(report.tracks.xyz[3 * row])) out.push({ k, row, place: report.tracks.xyz.subarray(3 * row, 3 * row + 3) });
   }
   return out;
 }

@@ -1,4 +1,4 @@
-import { report, rowAfter, rowAt } from "./decode.js";
+import { report, rowAfter } from "./decode.js";
 import { announce, colour, css, isDark, on, state } from "./state.js";
 import { $, sharp } from "./dom.js";
 import { add, cross, dot, lookAt, multiply, norm, perspective, sub, toScreen, unit } from "./matrix.js";
@@ -146,10 +146,9 @@ export function startScene() {
     const balls = [];
     const halos = [];
     const size = 0.016 * radius;
-    for (let k = 0; k < report.tracks.size; k++) {
-      const row = rowAt(report.tracks, k, state.frame);
-      if (row < 0 || Number.isNaN(report.tracks.xyz[3 * row])) continue;
-      const place = report.tracks.xyz.subarray(3 * row, 3 * row + 3);
+    const alive = living();
+    alive.sort((a, b) => (a.k === state.selected) - (b.k === state.selected));
+    for (const { k, row, place } of alive) {
       const alpha = state.selected < 0 || state.selected === k ? 1 : 0.2;
       const ink = rgb(colour(k));
       const guessed = report.tracks.state[row] === 3;
@@ -186,7 +185,7 @@ export function startScene() {
       const real = truthTrails();
       paint.lines(real.source, real.count, scene, { width: 1.2, span, fade: 0.6, tint: [...rgb(css("truth")), state.selected < 0 ? 0.9 : 0.35] });
     }
-    gl.enable(gl.DEPTH_TEST);
+    if (state.selected < 0) gl.enable(gl.DEPTH_TEST); // else faint ones would hide the chosen one
     paint.lines(recent.source, recent.count, scene, { width: 3, span, fade: 0.75, tint: [0, 0, 0, -1] });
     heads(scene);
     relabel();
