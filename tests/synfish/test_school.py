@@ -81,15 +81,6 @@ def test_sick_fish_are_slow_erratic_and_far_from_the_others():
     assert np.mean(turns) > 1.2
 
 
-def test_a_thousand_fish_swim_without_meeting():
-    pond = Water.around(np.zeros(3), np.array([12.0, 12.0, 8.0]))
-    small = PRESETS["open"].model_copy(update={"length": 1.2})
-    school = simulate_school(small, pond, 1000, 5, seed=0)
-    facts = school_statistics(school)
-    assert facts["clearance"] >= 0
-    assert facts["margin"] >= 0
-
-
 @pytest.mark.parametrize(
     ("fish", "half", "what"),
     [(0, 8.0, "at least one fish"), (16, 1.0, "too small"), (300, 6.0, "too small for the school")],

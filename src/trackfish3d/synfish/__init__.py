@@ -1,0 +1,1 @@
+"""The simulator: schools, bodies, rigs, detectors, pictures, and the SynFish benchmark."""

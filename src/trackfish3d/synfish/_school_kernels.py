@@ -165,10 +165,10 @@ def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  #
 
 
 @njit(cache=True)
-def step_school(
-    position, heading, speed, spin, wander, burst, length, cruise, social, erratic, home, depth, low, high,
-    row, noise, chance,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+def step_school(  # type: ignore[no-untyped-def]
+    position, heading, speed, spin, wander, burst, length, cruise, social, erratic, home, depth, low, high, row,
+    noise, chance,
+):  # fmt: skip
     """Advance every fish by one frame, in place.
 
     Parameters are (N, 3) or (N,) arrays of the school's state; ``noise`` (N, 3) standard normal and

@@ -157,7 +157,7 @@ class FittedDetector:
         return host
 
     def _noise(self, camera: int, fish: np.ndarray, count: int) -> dict[str, np.ndarray]:
-        """Standard normal noise (count,) of every jittered column: part drifts with the fish, part is white.
+        """Return standard normal noise (count,) of every jittered column: part drifts with the fish, part is white.
 
         Rows beyond ``fish`` (second halves of split fish) have no past, and only white noise.
         """

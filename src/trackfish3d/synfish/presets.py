@@ -19,30 +19,30 @@ class SchoolSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    length: float = Field(3.0, gt=0, description="mean body length, world units")
-    cruise: float = Field(0.04, gt=0, le=0.15, description="cruising speed, body lengths a frame")
-    repulsion_radius: float = Field(0.8, gt=0)
-    spacing: float = Field(0.0, ge=0, description="least repulsion radius, as a share of the room a fish has")
-    alignment_radius: float = Field(2.5, gt=0)
-    attraction_radius: float = Field(12.0, gt=0)
-    repulsion: float = Field(1.2, ge=0)
-    alignment: float = Field(0.35, ge=0)
-    attraction: float = Field(0.2, ge=0)
-    wall_margin: float = Field(1.0, gt=0, description="where a wall begins to be felt, body lengths")
-    wall: float = Field(3.0, ge=0)
-    milling: float = Field(0.0, ge=0, description="pull into a common rotation about the volume's middle")
-    layering: float = Field(0.5, ge=0, description="pull of a fish towards the depth it prefers")
-    wander: float = Field(0.25, ge=0)
-    wander_memory: float = Field(0.97, ge=0, lt=1)
-    turn_max: float = Field(0.10, gt=0, le=0.5, description="radians a frame")
-    turn_smooth: float = Field(0.25, gt=0, le=1)
-    burst_chance: float = Field(0.03, ge=0, le=1)
-    burst_frames: float = Field(8.0, ge=1)
-    burst_speed: float = Field(1.6, gt=1, le=1.9, description="in units of the cruising speed")
-    coast_speed: float = Field(0.75, gt=0, le=1)
-    pitch_max: float = Field(0.5, gt=0, lt=1.5, description="radians")
-    size_variation: float = Field(0.05, ge=0, le=0.2)
-    speed_variation: float = Field(0.10, ge=0, le=0.3)
+    length: float = Field(default=3.0, gt=0, description="mean body length, world units")
+    cruise: float = Field(default=0.04, gt=0, le=0.15, description="cruising speed, body lengths a frame")
+    repulsion_radius: float = Field(default=0.8, gt=0)
+    spacing: float = Field(default=0.0, ge=0, description="least repulsion radius, as a share of the room a fish has")
+    alignment_radius: float = Field(default=2.5, gt=0)
+    attraction_radius: float = Field(default=12.0, gt=0)
+    repulsion: float = Field(default=1.2, ge=0)
+    alignment: float = Field(default=0.35, ge=0)
+    attraction: float = Field(default=0.2, ge=0)
+    wall_margin: float = Field(default=1.0, gt=0, description="where a wall begins to be felt, body lengths")
+    wall: float = Field(default=3.0, ge=0)
+    milling: float = Field(default=0.0, ge=0, description="pull into a common rotation about the volume's middle")
+    layering: float = Field(default=0.5, ge=0, description="pull of a fish towards the depth it prefers")
+    wander: float = Field(default=0.25, ge=0)
+    wander_memory: float = Field(default=0.97, ge=0, lt=1)
+    turn_max: float = Field(default=0.10, gt=0, le=0.5, description="radians a frame")
+    turn_smooth: float = Field(default=0.25, gt=0, le=1)
+    burst_chance: float = Field(default=0.03, ge=0, le=1)
+    burst_frames: float = Field(default=8.0, ge=1)
+    burst_speed: float = Field(default=1.6, gt=1, le=1.9, description="in units of the cruising speed")
+    coast_speed: float = Field(default=0.75, gt=0, le=1)
+    pitch_max: float = Field(default=0.5, gt=0, lt=1.5, description="radians")
+    size_variation: float = Field(default=0.05, ge=0, le=0.2)
+    speed_variation: float = Field(default=0.10, ge=0, le=0.3)
 
     def row(self, room: float) -> np.ndarray:
         """Pack what the kernel reads, in its column order; ``room`` is the side of the cube a fish has to itself."""
@@ -73,7 +73,7 @@ PRESETS: dict[str, SchoolSettings] = {
         wander_memory=0.96,
         turn_max=0.14,
         layering=0.25,
-    ),  # fmt: skip
+    ),
     # A school in open water that keeps together and turns as one.
     "open": SchoolSettings(alignment=0.5, attraction=0.3, wander=0.2, layering=0.3),
     # Fish circling a common axis, as confined schools do: the paper's scenes.

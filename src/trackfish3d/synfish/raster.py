@@ -55,7 +55,8 @@ class View:
 
     def box(self, fish: int) -> np.ndarray:
         """Rectangle (4,) of the fish in the frame drawn last: x0, y0, x1, y1, ends exclusive."""
-        return self._dirty[fish]
+        box: np.ndarray = self._dirty[fish]
+        return box
 
 
 @njit(cache=True)
@@ -172,7 +173,7 @@ def draw_fish(pixels, triangles, boxes, owner, near, scratch):  # type: ignore[n
 
 @njit(cache=True)
 def visible_sums(owner, boxes):  # type: ignore[no-untyped-def]
-    """Sums over the pixels each fish owns, (N, 11); rectangles are pixel edges (index minus or plus a half)."""
+    """Return sums over the pixels each fish owns, (N, 11); rectangles are pixel edges (index minus or plus a half)."""
     out = np.zeros((boxes.shape[0], COLUMNS))
     for i in range(boxes.shape[0]):
         n, sx, sy, sxx, sxy, syy = 0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -227,7 +228,7 @@ def touching(owner, boxes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def half_sums(owner, fish, box, cx, cy, ax, ay):  # type: ignore[no-untyped-def]
-    """Sums (2, 11) of the two halves of a visible mask, cut across direction (ax, ay) at (cx, cy)."""
+    """Return sums (2, 11) of the two halves of a visible mask, cut across direction (ax, ay) at (cx, cy)."""
     out = np.zeros((2, COLUMNS))
     out[:, LEFT], out[:, TOP], out[:, RIGHT], out[:, BOTTOM] = 1e9, 1e9, -1e9, -1e9
     for y in range(box[1], box[3]):
@@ -247,8 +248,8 @@ def half_sums(owner, fish, box, cx, cy, ax, ay):  # type: ignore[no-untyped-def]
 
 
 def join_sums(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Sums of the union of two disjoint masks, (..., 11) each."""
-    out = a + b
+    """Return sums of the union of two disjoint masks, (..., 11) each."""
+    out: np.ndarray = a + b
     out[..., LEFT] = np.minimum(a[..., LEFT], b[..., LEFT])
     out[..., TOP] = np.minimum(a[..., TOP], b[..., TOP])
     out[..., RIGHT] = np.maximum(a[..., RIGHT], b[..., RIGHT])

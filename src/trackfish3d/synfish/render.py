@@ -19,7 +19,7 @@ GRAIN = 2.0  # standard deviation of the sensor noise, levels of 255
 
 
 def caustic_texture(seed: int, size: int = 512) -> np.ndarray:
-    """Repeating pattern (size, size) in 0..1 of bright threads: distance to the second minus the first of random points."""
+    """Return a repeating pattern (size, size) in 0..1: bright threads between the cells of random points."""
     rng = np.random.default_rng([seed, 11])
     points = rng.random((48, 2))
     axis = (np.arange(size) + 0.5) / size
@@ -68,7 +68,7 @@ class Renderer:
         self._glint = self._rng.uniform(0.02, 0.10, count)
 
     def _still(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Static background, colour of the water alone, and floor (caustic x, y, strength), each (H, W, 3)."""
+        """Return static background, colour of the water alone, and floor (caustic x, y, strength), each (H, W, 3)."""
         width, height = self._camera.size
         step = 4  # rays change slowly over the image
         xs, ys = np.arange(0, width + step, step, dtype=float), np.arange(0, height + step, step, dtype=float)

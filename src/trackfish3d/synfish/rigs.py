@@ -35,7 +35,7 @@ def paper_rig(number: int) -> CameraRig:
                 distortion=np.zeros(5),
                 R=u @ vt,
                 t=np.array(entry["t"]),
-            )  # fmt: skip
+            )
         )
     return CameraRig(cameras=tuple(cameras), units="unit")
 
@@ -47,9 +47,11 @@ def tank_rig() -> CameraRig:
     for entry in data["cameras"]:
         u, _, vt = np.linalg.svd(np.array(entry["R"]))
         surface = Interface(
-            point=np.array(entry["plane_point"], float), normal=np.array(entry["plane_normal"], float),
-            n_camera=data["n_air"], n_animal=data["n_water"],
-        )  # fmt: skip
+            point=np.array(entry["plane_point"], float),
+            normal=np.array(entry["plane_normal"], float),
+            n_camera=data["n_air"],
+            n_animal=data["n_water"],
+        )
         cameras.append(
             Camera(
                 name=entry["name"],
@@ -59,7 +61,7 @@ def tank_rig() -> CameraRig:
                 R=u @ vt,
                 t=np.array(entry["t"]),
                 interfaces=(surface,),
-            )  # fmt: skip
+            )
         )
     return CameraRig(cameras=tuple(cameras), units="cm")
 
@@ -81,7 +83,7 @@ def look_at(centre: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def random_rig(cameras: int, seed: int, target: np.ndarray | None = None, distance: float = 48.0) -> CameraRig:
-    """``cameras`` (2 to 8) views around a target, evenly spread with jitter, at different heights, slightly curved lenses.
+    """Place ``cameras`` (2 to 8) around a target, at different heights, with slightly curved lenses.
 
     All look at the same point from 0.8 to 1.2 times ``distance``, so they share the volume around it.
     """

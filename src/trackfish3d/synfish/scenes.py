@@ -75,7 +75,7 @@ def benchmark_scenes(names: Sequence[str] | None = None) -> list[Scene]:
 
 
 def paper_audit() -> dict[int, tuple[float, float]]:
-    """Published precision and recall (percent) of pseudo-positives, by number of fish."""
+    """Return published precision and recall (percent) of pseudo-positives, by number of fish."""
     return {int(fish): (row[0], row[1]) for fish, row in _data()["paper_audit"].items()}
 
 

@@ -1,0 +1,144 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from trackfish3d.cli.app import main
+from trackfish3d.errors import InputError
+from trackfish3d.recordings import Recording
+from trackfish3d.synfish.difficulty import difficulty, identities_of
+from trackfish3d.synfish.scenes import benchmark_scenes, paper_audit, write_scene
+from trackfish3d.synfish.school import school_statistics
+
+FILES = ("cameras.toml", "detections.parquet", "recording.toml", "truth.parquet")
+
+
+def call(*arguments):
+    with pytest.raises(SystemExit) as caught:
+        main([str(a) for a in arguments])
+    return caught.value.code or 0
+
+
+def test_the_benchmark_has_the_papers_scenes():
+    scenes = {scene.name: scene for scene in benchmark_scenes()}
+    assert [n for n, s in scenes.items() if s.split == "train"] == [f"train{k}" for k in range(1, 9)]
+    assert [n for n, s in scenes.items() if s.split == "test"] == [f"test{k}" for k in range(1, 7)]
+    assert [scenes[f"test{k}"].fish for k in range(1, 7)] == [4, 5, 8, 16, 16, 16]
+    assert [scenes[f"train{k}"].fish for k in range(1, 9)] == [4, 6, 8, 10, 14, 14, 16, 16]
+    assert (scenes["thirty"].fish, scenes["hundred"].fish, scenes["sick"].fish) == (30, 100, 8)
+    assert scenes["sick"].abnormal == 1
+    assert len({scene.seed for scene in scenes.values()}) == len(scenes)
+    assert paper_audit() == {4: (70.8, 100.0), 16: (25.3, 100.0), 30: (17.0, 100.0)}
+
+
+@pytest.mark.parametrize("scene", benchmark_scenes(), ids=lambda scene: scene.name)
+def test_schools_of_the_benchmark_keep_the_rules(scene):
+    school, _ = scene.build()
+    facts = school_statistics(school)
+    assert facts["largest_step"] <= 2
+    assert facts["clearance"] >= 0
+    assert facts["margin"] >= 0
+    assert facts["standstill"] < 0.03
+
+
+@pytest.mark.parametrize("name", ["train1", "test1", "test2", "test3"])
+def test_overlap_is_the_published_one(name, tmp_path):
+    scene = benchmark_scenes([name])[0]
+    recording, _ = write_scene(scene, tmp_path / name)
+    found = difficulty(recording)
+    assert abs(found.overlap - scene.paper_overlap) <= (3 if scene.paper_overlap < 1 else 10)
+    assert found.audit_recall > 99
+    if name == "test1":
+        assert abs(found.audit_precision - paper_audit()[4][0]) <= 6
+
+
+def test_same_seed_same_bytes_another_seed_another_school(tmp_path):
+    scene = benchmark_scenes(["test2"])[0].model_copy(update={"frames": 20})
+    for folder, offset in (("a", 0), ("b", 0), ("c", 1)):
+        write_scene(scene, tmp_path / folder, seed_offset=offset)
+    for name in FILES:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    a, c = (Recording.open(tmp_path / k).truth for k in "ac")
+    assert not np.allclose(a.position, c.position, atol=0.5)
+
+
+def test_merged_fish_are_both_in_their_detection(tmp_path):
+    scene = benchmark_scenes(["test4"])[0].model_copy(update={"frames": 60})
+    recording, _ = write_scene(scene, tmp_path / "crowd")
+    truth = recording.truth
+    identity = identities_of(truth, len(recording.detections))
+    row, camera = np.nonzero(truth.detection >= 0)
+    assert np.all((identity[truth.detection[row, camera]] == truth.identity[row][:, None]).any(axis=1))
+    assert identity.shape[1] >= 2
+
+
+def test_commands_write_scenes_schools_and_noise(tmp_path, capsys):
+    assert call("simulate", "synfish", "--out", tmp_path / "bench", "--scenes", "test1") == 0
+    assert "largest step" in capsys.readouterr().out
+    scene = tmp_path / "bench" / "test1"
+    assert len(np.unique(Recording.open(scene).truth.identity)) == 4
+    out = tmp_path / "free"
+    args = ("--fish", 3, "--rig", "tank", "--frames", 6, "--seed", 2, "--out", out)
+    assert call("simulate", *args) == 0
+    free = Recording.open(out)
+    assert free.rig.refractive
+    assert free.fps == 60
+    assert free.info.frame_count == 6
+    assert call("simulate", "--fish", 2, "--rig", "random:4", "--frames", 3, "--out", tmp_path / "r", "--sick", 1) == 0
+    assert len(Recording.open(tmp_path / "r").rig) == 4
+    assert call("noise", "calibration", "--sigma", "0.05", out, "--out", tmp_path / "n1", "--seed", 1) == 0
+    assert call("noise", "detections", "--sigma", "0.1", out, "--out", tmp_path / "n2", "--seed", 1) == 0
+    capsys.readouterr()
+    assert call("difficulty", scene, tmp_path / "n2") == 0
+    table = capsys.readouterr().out
+    assert "70.8" in table
+    assert "%Overlap" in table
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--fish", "0"), "at least one fish"),
+        (("--fish", "50", "--spread", "3,2", "--length", "3"), "too small"),
+        (("--rig", "9"), "0 to 6"),
+        (("--rig", "moon"), "tank or random"),
+        (("--preset", "tuna"), "tank, open, milling"),
+        (("--detector", "perfect"), "ideal or detector"),
+        (("--sick", "99"), "abnormal"),
+        (("--frames", "0"), "at least one frame"),
+        (("--seed", "-1"), "seed"),
+    ],
+)
+def test_bad_calls_are_one_clear_line(arguments, what, tmp_path, capsys):
+    code = call("simulate", "--out", tmp_path / "x", "--frames", "2", *arguments)
+    message = capsys.readouterr().err
+    assert code == 2
+    assert what in message
+    assert message.strip().count("\n") == 0
+    assert not (tmp_path / "x" / "recording.toml").exists()
+
+
+def test_unknown_scene_is_refused():
+    with pytest.raises(InputError, match="test9"):
+        benchmark_scenes(["test9"])
+
+
+def test_data_files_are_plain_json_without_paths():
+    from importlib import resources
+
+    for name in ("rigs.json", "scenes.json", "detector.json"):
+        text = resources.files("trackfish3d.synfish").joinpath(f"data/{name}").read_text()
+        json.loads(text)
+        assert "/work" not in text
+        assert "shared" not in text
+
+
+def test_a_thousand_fish_become_a_recording(tmp_path):
+    command = [sys.executable, "-m", "trackfish3d", "simulate", "--fish", "1000", "--frames", "2", "--out"]
+    result = subprocess.run([*command, str(tmp_path / "k")], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert len(np.unique(Recording.open(tmp_path / "k").truth.identity)) == 1000
+    nearest = float(result.stdout.split("nearest bodies ")[1].split()[0])
+    assert nearest >= 0
