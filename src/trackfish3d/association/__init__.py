@@ -1,0 +1,1 @@
+"""One frame: detections to groups. Pseudo-labels, the published network, its losses, and grouping."""
