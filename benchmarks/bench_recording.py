@@ -69,18 +69,19 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, help="where to write; default: a temporary folder")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--read", type=Path, nargs="+", help="only go through these, one after the other")
     arguments = parser.parse_args()
     if arguments.read:
-        print(json.dumps(read(arguments.read)))
+        for folder in arguments.read:
+            print(json.dumps(read(folder)))
         return
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as place:
         started = time.perf_counter()
-        write(Path(folder) / "recording", arguments.frames)
+        write(Path(place) / "recording", arguments.frames)
         written = time.perf_counter() - started
-        command = [sys.executable, __file__, "--read", str(Path(folder) / "recording")]
+        command = [sys.executable, __file__, "--read", str(Path(place) / "recording")]
         result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        size = (Path(folder) / "recording" / "detections.parquet").stat().st_size / 2**20
+        size = (Path(place) / "recording" / "detections.parquet").stat().st_size / 2**20
     result |= {"frames": arguments.frames, "file_mib": size, "write_seconds": written}
     if arguments.json:
         print(json.dumps(result))

@@ -18,10 +18,13 @@ def assert_input_error_or_fine(read: Callable[[], object], path: Path) -> None:
     assert str(path) in message
 
 
+KINDS = ("random", "cut", "change", "insert", "double", "swap")
+
+
 @st.composite
-def damaged(draw: st.DrawFn, valid: bytes) -> bytes:
+def damaged(draw: st.DrawFn, valid: bytes, kinds: tuple[str, ...] = KINDS) -> bytes:
     """Bytes that were once `valid`, or never were."""
-    kind = draw(st.sampled_from(["random", "cut", "change", "insert", "double", "swap"]))
+    kind = draw(st.sampled_from(kinds))
     if kind == "random" or not valid:
         return draw(st.binary(max_size=300))
     at = draw(st.integers(0, len(valid) - 1))

@@ -183,11 +183,11 @@ def camera_index(column: pa.ChunkedArray, cameras: Sequence[str], source: str) -
             encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string())
         if not pa.types.is_dictionary(encoded.type):
             encoded = encoded.cast(pa.string()).dictionary_encode()
+        names = [str(n) for n in encoded.dictionary.to_pylist()]
     except (pa.ArrowException, ValueError):
         raise InputError(f"{source}: column camera has values that are not names") from None
     if encoded.null_count:
         raise InputError(f"{source}: a row has no camera")
-    names = [str(n) for n in encoded.dictionary.to_pylist()]
     used = np.unique(encoded.indices.to_numpy()) if len(encoded) else np.array([], np.int64)
     lookup = np.full(max(len(names), 1), -1, dtype=np.int64)
     for i in used:

@@ -35,10 +35,10 @@ def read_table(path: str | Path) -> pa.Table:
     parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
     try:
         table = pq.read_table(path) if parquet else pacsv.read_csv(path)
+        twice = {n for n in table.column_names if table.column_names.count(n) > 1}
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise InputError(f"{path}: is not a complete {'Parquet' if parquet else 'CSV'} file ({first})") from None
-    twice = {n for n in table.column_names if table.column_names.count(n) > 1}
     if twice:
         raise InputError(f"{path}: column '{min(twice)[:80]}' is there twice")
     return table

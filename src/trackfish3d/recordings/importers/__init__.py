@@ -1,6 +1,6 @@
 """Detections, truth and clocks from other tools' files."""
 
-from ._file import DetectionFile, Dropped
+from ._file import DetectionFile, DetectionsWarning, Dropped
 from .read import FORMATS, concatenate, read_detections
 from .supervision import from_supervision
 from .timestamps import align_by_time, read_timestamps
@@ -9,6 +9,7 @@ from .truth import import_truth
 __all__ = [
     "FORMATS",
     "DetectionFile",
+    "DetectionsWarning",
     "Dropped",
     "align_by_time",
     "concatenate",

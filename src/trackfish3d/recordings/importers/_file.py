@@ -1,6 +1,7 @@
 """What every importer is given, and what they share: whose file it is, scores, boxes, order."""
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,10 @@ Array = NDArray[np.float64]
 Dropped = Counter[tuple[str, str]]
 SCORES = ("probability", "percent", "sigmoid")
 DEFAULT_BOX = 0.02
+
+
+class DetectionsWarning(UserWarning):
+    """Something a file of detections leaves open, and what was assumed instead."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,10 @@ class DetectionFile:
         names = "|".join(self.rig.names)
         raise self.fail(f"does not say which camera saw it; write --detections {names}={self.path}")
 
+    def note(self, what: str) -> None:
+        """Tell the user of an assumption; the command line prints it as one line."""
+        warnings.warn(f"{self.path}: {what}", DetectionsWarning, stacklevel=3)
+
     def drop(self, camera: str, reason: str, count: int) -> None:
         """Note that `count` things were left out."""
         if count:
@@ -84,6 +93,10 @@ class DetectionFile:
     def around(self, u: Array, v: Array, camera: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Boxes (N,) x1, y1, x2, y2 around points, for detectors that give none."""
         widths = np.array([c.size[0] for c in self.rig], dtype=np.float64)
+        if self.box_size is None and np.size(u):
+            self.note(
+                f"has no boxes; they are {DEFAULT_BOX:.0%} of the image's width around each point (--box-size PX)"
+            )
         half = (
             widths[np.asarray(camera, dtype=np.int64)] * DEFAULT_BOX / 2 if self.box_size is None else self.box_size / 2
         )

@@ -44,6 +44,9 @@ def read_mot(file: DetectionFile) -> Detections:
     file.check_order(frame, camera)
     left, top, w, h = (c.astype(np.float64) for c in columns[2:6])
     score = columns[6].astype(np.float64) if width > 6 else np.full(len(frame), UNKNOWN_SCORE)
-    score = np.ones(len(frame)) if np.all(score == UNKNOWN_SCORE) else file.score_of(score)
+    if np.all(score == UNKNOWN_SCORE):
+        file.note("has no confidence; every score is 1")
+        score = np.ones(len(frame))
+    score = file.score_of(score)
     x1, y1 = left - 1.0, top - 1.0
     return file.build(frame, camera, u=x1 + w / 2, v=y1 + h / 2, x1=x1, y1=y1, x2=x1 + w, y2=y1 + h, score=score)

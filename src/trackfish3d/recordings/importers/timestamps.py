@@ -22,13 +22,13 @@ def read_timestamps(path: str | Path) -> Clock:
     at = {n.strip().lower(): n for n in table.column_names}
     if "frame" not in at or "time" not in at:
         raise InputError(f"{path}: needs columns frame, time; has {', '.join(table.column_names[:20])}")
+    if not len(table):
+        raise InputError(f"{path}: is empty")
     kind = table[at["time"]].type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         raise InputError(f"{path}: column time has values that are not numbers (seconds)")
     frame = whole(table[at["frame"]].to_numpy(), "frame", str(path))
     time = np.asarray(table[at["time"]].to_numpy(), dtype=np.float64)
-    if not len(frame):
-        raise InputError(f"{path}: is empty")
     for name, values in (("frame", frame), ("time", time)):
         bad = ~np.isfinite(values)
         bad[1:] |= ~(np.diff(values) > 0)
