@@ -1,0 +1,176 @@
+"""The benchmark: jobs, resuming, reports; on tiny recordings."""
+
+import json
+
+import numpy as np
+import pytest
+
+from baselines.worlds import pinhole_world
+from trackfish3d.benchmark.jobs import Job, Variant, parse_variant, run_job
+from trackfish3d.benchmark.paper import COLUMNS, paper_results, published_average, published_mota
+from trackfish3d.benchmark.plots import hardest_scene, plot_mota_over_fish, plot_mota_over_noise, plot_trajectories
+from trackfish3d.benchmark.report import write_report
+from trackfish3d.benchmark.scenes import SceneSpec, prepare
+from trackfish3d.benchmark.suites import Suite, make_suite, run_suite, summary
+from trackfish3d.benchmark.zef import published_tracks, write_sequence, zef_folder
+from trackfish3d.errors import InputError
+from trackfish3d.evaluation import evaluate
+from trackfish3d.recordings import Recording, read_tracks
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Folder with two recordings called test1 and test2, as `simulate synfish` would leave them."""
+    folder = tmp_path_factory.mktemp("synfish")
+    for name, fish in (("test1", 3), ("test2", 5)):
+        rig, detections, truth = pinhole_world(fish=fish, frames=20)
+        Recording.create(folder / name, rig, detections=detections, truth=truth)
+    return folder
+
+
+def run(tiny, tmp_path, methods=("hungarian", "oracle"), name="synfish"):
+    suite = make_suite(name, methods, ["test1", "test2"], tiny)
+    heard = []
+    results = run_suite(suite, tmp_path, 1, lambda what, done, total: heard.append((what, done, total)))
+    return suite, results, heard
+
+
+@pytest.fixture(scope="module")
+def finished(tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    return folder, *run(tiny, folder)
+
+
+def test_a_suite_leaves_results_and_resumes(tiny, finished):
+    tmp_path, suite, results, heard = finished
+    assert heard[-1][1:] == (4, 4)
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert set(content["scenes"]) == {"test1", "test2"}
+    assert set(content["scenes"]["test1"]) == {"hungarian", "oracle"}
+    assert content["scenes"]["test2"]["hungarian"]["scores"]["mota"] > 0.98
+    assert content["scenes"]["test2"]["hungarian"]["scores"]["animals"] == 5
+    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "jobs").iterdir()}
+    assert len(times) == 4
+    (tmp_path / "jobs" / "test1__oracle.json").unlink()
+    _, again, _ = run(tiny, tmp_path)
+    kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "jobs").iterdir()}
+    assert [p for p in times if times[p] == kept[p]] == [p for p in times if p.name != "test1__oracle.json"]
+    assert [r["scores"]["mota"] for r in again] == [r["scores"]["mota"] for r in results]
+    assert summary(suite, results)["gate"] == 1.0
+
+
+def test_a_job_is_run_again_when_its_input_changed(tmp_path):
+    rig, detections, truth = pinhole_world(fish=3, frames=10)
+    recording = tmp_path / "rec"
+    Recording.create(recording, rig, detections=detections, truth=truth)
+    job = Job("rec", Variant("hungarian", "hungarian"), 1.0)
+    first = run_job(job, recording, tmp_path / "out")
+    Recording.create(recording, rig, detections=detections.select(detections.frame < 5), truth=truth)
+    second = run_job(job, recording, tmp_path / "out")
+    assert first["scores"]["recall"] > 0.99
+    assert second["scores"]["recall"] == pytest.approx(0.5, abs=0.05)
+    other = run_job(Job("rec", Variant("hungarian", "hungarian", {"max_gap": 0}), 1.0), recording, tmp_path / "out")
+    assert other["settings"]["max_gap"] == 0
+
+
+def test_a_method_that_cannot_run_is_a_line_in_the_report(tmp_path):
+    rig, detections, truth = pinhole_world(fish=3, frames=10)
+    Recording.create(tmp_path / "rec", rig, detections=detections, truth=truth)
+    good = run_job(Job("rec", Variant("hungarian", "hungarian"), 1.0), tmp_path / "rec", tmp_path)
+    bad = run_job(Job("rec", Variant("external", "external"), 1.0), tmp_path / "rec", tmp_path)
+    assert "folder" in bad["error"]
+    suite = Suite("synfish", "A title", (), (), 1.0, None, ("method 'paper' is not known",))
+    write_report(tmp_path / "report.md", suite, [good, bad], "the command", [])
+    text = (tmp_path / "report.md").read_text()
+    assert "the command" in text
+    assert "rec, external: method external needs" in text
+    assert "method 'paper' is not known" in text
+    assert "| hungarian | 100.0" in text
+
+
+def test_methods_that_do_not_exist_are_left_out_but_not_all():
+    suite = make_suite("synfish", ["hungarian", "nosuch"], ["test1"])
+    assert [v.label for v in suite.variants] == ["hungarian"]
+    assert "'nosuch' is not known" in suite.skipped[0]
+    with pytest.raises(InputError, match="'nosuch' is not known"):
+        make_suite("synfish", ["nosuch"], ["test1"])
+    with pytest.raises(InputError, match="scene 'test99' is not in the benchmark"):
+        make_suite("synfish", ["hungarian"], ["test99"])
+    with pytest.raises(InputError, match="has no setting 'gat'"):
+        parse_variant("hungarian:gat=1")
+    assert parse_variant("sort3d:max_age=3:gate=0.5").settings == {"max_age": "3", "gate": "0.5"}
+
+
+def test_suites_have_the_papers_noise_levels_and_settings():
+    robust = make_suite("robustness", ["hungarian"], ["test4"])
+    assert [s.name for s in robust.scenes] == [
+        "test4", "test4-calibration-0.05", "test4-calibration-0.1", "test4-calibration-0.2", "test4-detection-0.05",
+        "test4-detection-0.1", "test4-detection-0.2", "test4-detection-0.4",
+    ]  # fmt: skip
+    zef = make_suite("zef", ["sort3d", "hungarian"], None)
+    assert {v.label: v.settings for v in zef.variants}["sort3d"] == {"max_age": 3}
+    assert zef.gate == 0.5
+    assert [s.base for s in zef.scenes] == ["02", "04"]
+    assert [v.label for v in zef.variants][-3:] == ["published-naive", "published-mvi", "published-mff"]
+    assert len(make_suite("ablation", None, None).variants) >= 6
+
+
+def test_noisy_scenes_are_made_from_clean_ones(tiny, tmp_path):
+    path = prepare(SceneSpec("test1", noise="calibration", sigma=0.2), tmp_path, tiny)
+    noisy, clean = Recording.open(path), Recording.open(tiny / "test1")
+    turn = noisy.rig[0].R @ clean.rig[0].R.T
+    degrees = np.degrees(np.arccos(np.clip((np.trace(turn) - 1) / 2, -1, 1)))
+    assert 0.01 < degrees < 2.0
+    path = prepare(SceneSpec("test1", noise="detection", sigma=0.4), tmp_path, tiny)
+    assert not np.array_equal(Recording.open(path).detections.u, clean.detections.u)
+    before = (path / "detections.parquet").stat().st_mtime_ns
+    assert prepare(SceneSpec("test1", noise="detection", sigma=0.4), tmp_path, tiny) == path
+    assert (path / "detections.parquet").stat().st_mtime_ns == before
+
+
+def test_published_numbers_are_found():
+    assert published_mota("synfish", "hungarian", "test4") == 55.2
+    assert published_mota("synfish", "hungarian", "thirty") == 29.9
+    assert published_mota("zef", "greedy", "04") == 77.4
+    assert published_mota("synfish", "svt", "test4") is None
+    assert published_average("zef", "sort3d")["MOTA"] == 75.6
+    for row in paper_results()["synfish_test_average"].values():
+        assert set(row) == {c[0] for c in COLUMNS}
+    # The averages of the paper's per-scene rows are its averages.
+    for name, row in paper_results()["synfish_test_MOTA_per_scene"].items():
+        assert np.mean(row) == pytest.approx(paper_results()["synfish_test_average"][name]["MOTA"], abs=0.11)
+
+
+def test_plots_are_drawn(tiny, finished):
+    tmp_path, _, results, _ = finished
+    plot_mota_over_fish(results, tmp_path / "fish.png", True)
+    noisy = [r | {"scene": f"{r['scene']}-calibration-0.1"} for r in results]
+    plot_mota_over_noise([*results, *noisy], tmp_path / "noise.png")
+    tracks = {r["label"]: read_tracks(tmp_path / "tracks" / f"{r['stem']}.parquet") for r in results[:2]}
+    plot_trajectories(Recording.open(tiny / "test1"), tracks, 1.0, tmp_path / "space.png")
+    assert hardest_scene(results) in ("test1", "test2")
+    for name in ("fish", "noise", "space"):
+        data = (tmp_path / f"{name}.png").read_bytes()
+        assert data.startswith(b"\x89PNG")
+        assert len(data) > 10_000
+
+
+def test_published_zebrafish_tracks_score_as_known(real_data, tmp_path):
+    source = zef_folder(real_data)
+    recording = write_sequence("02", source, tmp_path / "02")
+    truth = recording.truth
+    for name, mota in (("naive", 36.1), ("mvi", 57.7), ("mff", 89.2)):
+        t = published_tracks("02", name, source)
+        found = evaluate(truth.frame, truth.identity, truth.position, t.frame, t.track, t.position, 0.5)
+        assert 100 * found.clear.mota == pytest.approx(mota, abs=0.5)
+    assert (truth.detection >= 0).mean() > 0.85
+    result = run_job(Job("02", Variant("hungarian", "hungarian"), 0.5), tmp_path / "02", tmp_path)
+    assert 0.7 < result["scores"]["mota"] < 0.9  # the paper has 77.1 %
+
+
+def test_without_3d_zef_one_line_says_where_to_put_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("TRACKFISH3D_DATA", raising=False)
+    with pytest.raises(InputError, match="--data FOLDER or set TRACKFISH3D_DATA"):
+        zef_folder(None)
+    with pytest.raises(InputError, match="holds no 3D-ZeF"):
+        zef_folder(tmp_path)
