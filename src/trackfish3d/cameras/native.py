@@ -25,6 +25,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_DEEPEST = 200
+
 
 def write_cameras(rig: CameraRig, path: str | Path) -> None:
     """Write a rig as ``cameras.toml``; reading it back gives the same cameras to the last digit that matters."""
@@ -97,6 +99,9 @@ def natural(key: str) -> list[tuple[int, int, str]]:
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Parse a TOML file, or raise an `InputError` that names it."""
     text = read_text(path)
+    # The parser takes a minute for a name of some ten thousand dotted parts, as a damaged file may have.
+    if any(word.count(".") > _DEEPEST for word in re.findall(r"[^\n=,\[\]{}]+", text.replace(" ", ""))):
+        raise InputError(f"{path}: is not TOML (a name of more than {_DEEPEST} parts)")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:

@@ -60,11 +60,11 @@ def reader(what: str) -> Callable[[Callable[Concatenate[Path, _P], CameraRig]], 
             except TrackFishError:
                 raise
             except (KeyError, IndexError) as error:
-                raise InputError(f"{path}: is not a complete {what} file (no {error})") from None
+                raise InputError(f"{path}: is not complete as {what} (no {error})") from None
             except (
                 ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
             ) as error:  # fmt: skip
-                raise InputError(f"{path}: is not a {what} file that can be used ({_line(error)})") from None
+                raise InputError(f"{path}: cannot be used as {what} ({_line(error)})") from None
 
         return guarded
 

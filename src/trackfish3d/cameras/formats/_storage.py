@@ -37,6 +37,8 @@ def _matrix_node(loader: yaml.SafeLoader, node: yaml.Node) -> Any:
 
 for _tag in ("opencv-matrix", "opencv-nd-matrix"):
     _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _matrix_node)
+# OpenCV writes .Nan, which YAML knows as .nan, .NaN and .NAN only.
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\.(?:nan|inf)", re.IGNORECASE), list("-+."))
 
 
 def as_matrix(node: Any) -> Any:

@@ -34,13 +34,11 @@ def read(path: Path, *, size: Size | None = None) -> CameraRig:
     need(first, [], "CameraParameters1")
     need(second, [], "CameraParameters2")
     matrices = [intrinsics(first, "cam1"), intrinsics(second, "cam2")]
-    sizes = [size or image_size(table) for table in (first, second)]
-    if None in sizes:
-        sizes = list(sizes_from_matrices(matrices, size)[0])
-    R, t = pose_of_second(stereo)
-    poses = [(np.eye(3), np.zeros(3)), (R, t)]
+    stated = [image_size(first), image_size(second)]
+    sizes = sizes_from_matrices(matrices, size)[0] if size or None in stated else [s for s in stated if s]
+    poses = [(np.eye(3), np.zeros(3)), pose_of_second(stereo)]
     cameras = [
-        Camera(f"cam{i + 1}", sizes[i], matrices[i], distortion(table, f"cam{i + 1}"), *poses[i])  # type: ignore[arg-type]
+        Camera(f"cam{i + 1}", sizes[i], matrices[i], distortion(table, f"cam{i + 1}"), *poses[i])
         for i, table in enumerate((first, second))
     ]
     return CameraRig(tuple(cameras), _units(first))
