@@ -1,0 +1,33 @@
+"""Tracks in other tools' files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import InputError
+from ..recording import Recording
+from ..tracks import Tracks
+from .netcdf import write_netcdf
+from .nwb import write_nwb
+from .rrd import write_rrd
+from .slp import write_slp
+from .tables import write_csv, write_parquet, write_zef3d
+
+__all__ = ["FORMATS", "export_tracks"]
+
+WRITERS: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
+    "zef3d": write_zef3d,
+    "netcdf": write_netcdf,
+    "nwb": write_nwb,
+    "slp": write_slp,
+    "rrd": write_rrd,
+    "parquet": write_parquet,
+    "csv": write_csv,
+}
+FORMATS = tuple(WRITERS)
+
+
+def export_tracks(recording: Recording, path: str | Path, format: str, tracks: Tracks | None = None) -> list[str]:
+    """Write a recording's tracks (or others of it) in one of `FORMATS`; return remarks that a user should read."""
+    if format not in WRITERS:
+        raise InputError(f"unknown format '{format}'; known are {', '.join(FORMATS)}")
+    return WRITERS[format](recording, recording.tracks if tracks is None else tracks, Path(path))
