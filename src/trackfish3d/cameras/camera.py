@@ -80,7 +80,7 @@ class Camera:
             raise InputError(f"camera {self.name}: K is singular or has a focal length that is not positive")
         if not np.allclose(K[[1, 2, 2], [0, 0, 1]], 0.0) or not np.isclose(K[2, 2], 1.0):
             raise InputError(f"camera {self.name}: K must be upper triangular with K[2][2] = 1")
-        if np.abs(R @ R.T - np.eye(3)).max() > 2e-3 or np.linalg.det(R) < 0:
+        if np.abs(R).max() > 2 or not np.abs(R @ R.T - np.eye(3)).max() <= 2e-3 or np.linalg.det(R) < 0:
             raise InputError(f"camera {self.name}: R is not a rotation matrix (R R' must be the identity, det +1)")
         if len(self.distortion) not in DISTORTION_LENGTHS or (self.fisheye and len(self.distortion) != 4):
             raise InputError(

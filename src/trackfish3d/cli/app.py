@@ -20,6 +20,7 @@ from ..errors import TrackFishError
 COMMANDS = {
     "import": "import_",
     "check": "check",
+    "train": "train",
     "track": "track",
     "evaluate": "evaluate",
     "report": "report",

@@ -1,0 +1,1 @@
+"""The training loop of the association network: no label, only geometry."""

@@ -1,0 +1,53 @@
+"""Recipes: the paper's to the letter, and a fast one with the same network and losses."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..association.settings import GroupingSettings, LinkSettings, LossSettings, ModelSettings
+
+
+class TrainingSettings(BaseModel):
+    """Everything that decides a training run. The defaults are the paper's."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    recipe: Literal["paper", "fast"] = "paper"
+    epochs: int = Field(400, ge=1)
+    warmup_epochs: int = Field(100, ge=0, description="epochs with the association loss alone")
+    learning_rate: float = Field(1e-4, gt=0)
+    weight_decay: float = Field(1e-4, ge=0)
+    clip_norm: float = Field(5.0, gt=0)
+    window: int = Field(1, ge=1, description="consecutive pairs a step; 1 is the paper's")
+    windows_a_step: int = Field(1, ge=1, description="windows whose gradients make one step")
+    shuffle: bool = Field(False, description="windows in random order; the paper keeps the order of time")
+    reuse_features: bool = Field(True, description="take frame t's encoding, detached, from the pair before")
+    cosine_schedule: bool = Field(False, description="learning rate falls to a tenth along a cosine")
+    drop_detections: float = Field(0.0, ge=0, lt=1, description="augmentation: share of detections left out")
+    jitter: float = Field(0.0, ge=0, description="augmentation: centroids move by this share of their box")
+    checkpoint_epochs: int = Field(100, ge=1)
+    seed: int = 0
+    device: str = "auto"
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    grouping: GroupingSettings = Field(default_factory=lambda: GroupingSettings(threshold=0.6))
+    losses: LossSettings = Field(default_factory=LossSettings)
+    link: LinkSettings = Field(default_factory=LinkSettings)
+
+
+def fast_recipe(**changes: object) -> TrainingSettings:
+    """Return the fast recipe: same network and losses, many pairs a step, a schedule, label-free augmentation."""
+    values: dict[str, object] = {
+        "recipe": "fast",
+        "epochs": 60,
+        "warmup_epochs": 15,
+        "learning_rate": 1e-3,
+        "window": 16,
+        "windows_a_step": 4,
+        "shuffle": True,
+        "reuse_features": False,
+        "cosine_schedule": True,
+        "drop_detections": 0.1,
+        "jitter": 0.05,
+        "checkpoint_epochs": 10,
+    }
+    return TrainingSettings.model_validate(values | changes)
