@@ -10,6 +10,7 @@ from .agreement import Sample, View, mean_per_block, pair_errors
 SHIFTS = np.arange(-5, 6)
 _CERTAIN = 4.0  # standard errors by which another shift must be better
 _GAIN = 0.05  # and by how much of the error
+_ANIMAL = 0.01  # and by how much of an animal's size: mask centroids lean along the body, which looks like a delay
 
 
 def shift_table(sample: Sample, views: list[View]) -> dict[tuple[int, int], NDArray[np.float64]]:
@@ -22,10 +23,11 @@ def shift_table(sample: Sample, views: list[View]) -> dict[tuple[int, int], NDAr
     }
 
 
-def late_by(table: dict[tuple[int, int], NDArray[np.float64]], n_cameras: int) -> NDArray[np.int64]:
+def late_by(table: dict[tuple[int, int], NDArray[np.float64]], n_cameras: int, animal_px: float) -> NDArray[np.int64]:
     """(C,) by how many frames each camera is late, 0 where the data do not say otherwise beyond doubt.
 
-    Only differences show. With two cameras the first is taken to be right, with more the offset most of them share.
+    `animal_px` is the size of an animal in the images. Only differences show: with two cameras the first is taken to
+    be right, with more the offset most of them share.
     """
     late = np.zeros(n_cameras, np.int64)
     for _ in range(2 * n_cameras):  # one camera at a time, the one whose move helps most
@@ -34,7 +36,7 @@ def late_by(table: dict[tuple[int, int], NDArray[np.float64]], n_cameras: int) -
             if n_cameras == 2 and c == 0:
                 continue
             for move in SHIFTS:
-                gain = _gain(table, late, c, int(late[c] + move))
+                gain = _gain(table, late, c, int(late[c] + move), _ANIMAL * animal_px)
                 if gain > best[0]:
                     best = (gain, c, int(late[c] + move))
         if best[0] <= 0:
@@ -44,7 +46,9 @@ def late_by(table: dict[tuple[int, int], NDArray[np.float64]], n_cameras: int) -
     return late - values[np.argmax(counts)] if n_cameras > 2 else late
 
 
-def _gain(table: dict[tuple[int, int], NDArray[np.float64]], late: NDArray[np.int64], c: int, new: int) -> float:
+def _gain(
+    table: dict[tuple[int, int], NDArray[np.float64]], late: NDArray[np.int64], c: int, new: int, least_px: float
+) -> float:
     """Drop of the mean error, in px, if camera c were `new` frames late; 0 unless it is beyond doubt."""
     drops, before = [], []
     for (a, b), error in table.items():
@@ -62,4 +66,4 @@ def _gain(table: dict[tuple[int, int], NDArray[np.float64]], late: NDArray[np.in
         return 0.0
     level = np.nanmean(np.concatenate(before))
     mean, spread = float(drop.mean()), float(drop.std() / np.sqrt(len(drop))) + 1e-12
-    return mean if mean > _CERTAIN * spread and mean > _GAIN * level else 0.0
+    return mean if mean > max(_CERTAIN * spread, _GAIN * level, least_px) else 0.0

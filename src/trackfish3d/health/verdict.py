@@ -60,7 +60,7 @@ def examine(recording: Recording, frames: int = 200) -> Health:
         return Health((alone,), np.nan, np.nan, np.nan, None, ("only one camera: 3D needs two or more",))
     views = [View.of(sample, camera, c) for c, camera in enumerate(rig)]
     table = shift_table(sample, views)
-    late = late_by(table, len(rig))
+    late = late_by(table, len(rig), sample.cap_px)
     pairs = {(a, b): pair_errors(sample, views[a], views[b]) for a, b in combinations(range(len(rig)), 2)}
     per_shift = [np.mean([_curve(table, c, b) for b in range(len(rig)) if b != c], axis=0) for c in range(len(rig))]
     cameras = tuple(_camera(recording, sample, c, pairs, int(late[c]), per_shift[c]) for c in range(len(rig)))
@@ -136,9 +136,10 @@ def _problems(
     problems = [f"camera {c.name}: no detections" for c in cameras if not c.detections]
     for c in cameras:
         if c.late_frames:
-            word = "late" if c.late_frames > 0 else "early"
+            unit = "frame" if abs(c.late_frames) == 1 else "frames"
+            word = f"{unit} late" if c.late_frames > 0 else f"{unit} early"
             problems.append(
-                f"camera {c.name}: {abs(c.late_frames)} frames {word}; "
+                f"camera {c.name}: {abs(c.late_frames)} {word}; "
                 f"set time_offset_frames.{c.name} = {-c.late_frames} in recording.toml"
             )
     if problems:
@@ -169,7 +170,7 @@ def _blame(
     for c, camera in enumerate(cameras):
         others = [e for k, e in median.items() if c not in k]
         mine = [e for k, e in median.items() if c in k]
-        if others and mine and np.median(mine) > max(1.6 * np.median(others), 1.5):
+        if others and mine and np.median(mine) > max(1.6 * np.median(others), 1.5, 0.03 * cap_px):
             found.append(
                 f"camera {camera.name}: {np.median(mine):.1f} px, recalibrate "
                 f"(the others agree to {np.median(others):.1f} px)"
