@@ -45,15 +45,15 @@ def table(folder: Path) -> float:
         paper = "" if scene.paper_overlap is None else f"({scene.paper_overlap:5.1f})"
         print(
             f"{scene.name:9s} {d.fish:4d}  {d.occ_score:8.3f}  {d.overlap:8.1f} {paper:8s} {mark:4s} "
-            f"{d.audit_precision:6.1f} / {d.audit_recall:5.1f}  {facts['largest_step']:5.2f}  {facts['clearance']:9.3f} "
-            f"{facts['mean_turn_deg']:9.2f}  {d.detected:7.1f}",
+            f"{d.audit_precision:6.1f} / {d.audit_recall:5.1f}  {facts['largest_step']:5.2f} "
+            f" {facts['clearance']:9.3f} {facts['mean_turn_deg']:9.2f}  {d.detected:7.1f}",
             flush=True,
         )
     for fish, (precision, _) in paper_audit().items():
         mean = np.mean(audits[fish], axis=0)
         mark = "ok" if abs(mean[0] - precision) <= 6 and mean[1] > 99 else "FAR"
         print(
-            f"audit, test scenes of {fish:2d} fish: precision {mean[0]:.1f} (paper {precision}), recall {mean[1]:.2f} {mark}"
+            f"audit, scenes of {fish:2d} fish: precision {mean[0]:.1f} (paper {precision}), recall {mean[1]:.2f} {mark}"
         )
     return spent
 

@@ -107,7 +107,8 @@ class FittedDetector:
         full = expit(s.visible_slope * (1 - s.visible_half))
         by_fraction = expit(s.visible_slope * (visible - s.visible_half)) / full
         by_area = expit(4.0 * (np.log(np.maximum(area, 1e-9)) - np.log(max(s.area_half, 1e-9))))
-        return (1 - s.miss) * by_fraction * by_area
+        chance: np.ndarray = (1 - s.miss) * by_fraction * by_area
+        return chance
 
     def see(self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums) -> Seen:
         """Turn the masks of one view into detections; ``halves`` cuts the mask of a fish in two."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -72,7 +73,7 @@ def perturb_detections(
     fake["score"] = rng.beta(*_BETA, len(frame))
     frames = np.concatenate([detections.frame[keep], frame])
     cameras = np.concatenate([detections.camera[keep].astype(np.int64), camera])
-    columns = {name: np.concatenate([getattr(detections, name)[keep], fake[name]]) for name in names}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(detections, name)[keep], fake[name]]) for name in names}
     noisy = Detections.build(detections.cameras, frames, cameras, **columns)
     order = np.lexsort((cameras, frames))  # the order that `build` gives
     place = np.empty(len(order), np.int64)

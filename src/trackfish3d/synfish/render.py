@@ -99,7 +99,7 @@ class Renderer:
         v, u = np.mgrid[0:height, 0:width]
         radius = np.hypot((u - width / 2) / width, (v - height / 2) / width)
         vignette = (1 - 0.55 * radius**2)[..., None]
-        floor = np.stack([x / (0.45 * self._size), y / (0.45 * self._size), 0.5 * through], axis=-1)
+        floor = np.stack([x / (0.45 * self._size), y / (0.45 * self._size), 0.35 * through], axis=-1)
         return tuple(np.ascontiguousarray(a, np.float32) for a in (background * vignette, water * vignette, floor))  # type: ignore[return-value]
 
     def _enlarge(self, plane: np.ndarray, step: int) -> np.ndarray:

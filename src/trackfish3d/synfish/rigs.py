@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from trackfish3d.synfish.school import Water
 _UP = np.array([0.0, 0.0, 1.0])
 
 
-def _data() -> dict:
+def _data() -> dict[str, Any]:
     return json.loads(resources.files("trackfish3d.synfish").joinpath("data/rigs.json").read_text())  # type: ignore[no-any-return]
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -58,7 +59,7 @@ class Scene(BaseModel):
         return simulate_school(self.settings(), water, self.fish, self.frames, seed, self.abnormal), rig
 
 
-def _data() -> dict:
+def _data() -> dict[str, Any]:
     return json.loads(resources.files("trackfish3d.synfish").joinpath("data/scenes.json").read_text())  # type: ignore[no-any-return]
 
 

@@ -34,7 +34,8 @@ class Water:
     @property
     def centre(self) -> np.ndarray:
         """Middle of the box (3,)."""
-        return 0.5 * (self.low + self.high)
+        middle: np.ndarray = 0.5 * (self.low + self.high)
+        return middle
 
     @property
     def volume(self) -> float:
