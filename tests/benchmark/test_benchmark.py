@@ -10,7 +10,7 @@ from trackfish3d.benchmark.jobs import Job, Variant, parse_variant, run_job
 from trackfish3d.benchmark.paper import COLUMNS, paper_results, published_average, published_mota
 from trackfish3d.benchmark.plots import hardest_scene, plot_mota_over_fish, plot_mota_over_noise, plot_trajectories
 from trackfish3d.benchmark.report import write_report
-from trackfish3d.benchmark.scenes import SceneSpec, prepare
+from trackfish3d.benchmark.scenes import SceneSpec, is_made, prepare
 from trackfish3d.benchmark.suites import Suite, make_suite, run_suite, summary
 from trackfish3d.benchmark.zef import published_tracks, write_sequence, zef_folder
 from trackfish3d.errors import InputError
@@ -71,6 +71,17 @@ def test_a_job_is_run_again_when_its_input_changed(tmp_path):
     assert second["scores"]["recall"] == pytest.approx(0.5, abs=0.05)
     other = run_job(Job("rec", Variant("hungarian", "hungarian", {"max_gap": 0}), 1.0), recording, tmp_path / "out")
     assert other["settings"]["max_gap"] == 0
+
+
+def test_results_and_scenes_of_other_code_are_made_again(tiny, tmp_path, monkeypatch):
+    job, spec = Job("test1", Variant("hungarian", "hungarian"), 1.0), SceneSpec("test1", noise="detection", sigma=0.1)
+    first = run_job(job, tiny / "test1", tmp_path)
+    prepare(spec, tmp_path, tiny)
+    assert is_made(spec, tmp_path)
+    monkeypatch.setattr("trackfish3d.benchmark.jobs.code_digest", lambda parts: "other")
+    monkeypatch.setattr("trackfish3d.benchmark.scenes.code_digest", lambda parts: "other")
+    assert run_job(job, tiny / "test1", tmp_path)["fingerprint"] != first["fingerprint"]
+    assert not is_made(spec, tmp_path)
 
 
 def test_a_method_that_cannot_run_is_a_line_in_the_report(tmp_path):

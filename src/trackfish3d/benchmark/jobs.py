@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import __version__
 from ..baselines.geometric import KalmanSettings
 from ..baselines.oracle import track_oracle
 from ..errors import InputError, TrackFishError
@@ -23,6 +22,7 @@ from ..files import atomic_path
 from ..recordings import Detections, Recording, Tracks, write_table
 from ..tracking.method import make_settings
 from ..tracking.registry import make_method, method_class
+from .stamp import METHOD_CODE, code_digest
 from .zef import PUBLISHED, published_tracks
 
 ORACLE = "oracle"
@@ -80,7 +80,7 @@ def check_variant(variant: Variant) -> None:
 
 
 def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
-    """Run a job unless its result is there and was made from the same input; returns the result.
+    """Run a job unless its result is there and was made by the same code from the same input; returns the result.
 
     Timed without compilation: the method has run on the first frames before.
     """
@@ -115,7 +115,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def _fingerprint(job: Job, recording: Path) -> str:
-    digest = hashlib.sha256(json.dumps([__version__, asdict(job)], sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps([code_digest(METHOD_CODE), asdict(job)], sort_keys=True, default=str).encode())
     for name in ("cameras.toml", "detections.parquet", "truth.parquet"):
         if (recording / name).is_file():
             digest.update((recording / name).read_bytes())

@@ -5,12 +5,15 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import InputError
+from ..files import atomic_path
 from ..recordings import Recording
 from ..synfish.noise import add_calibration_noise, add_detection_noise
 from ..synfish.scenes import benchmark_scenes, write_scene
+from .stamp import SCENE_CODE, code_digest
 from .zef import SEQUENCES, write_sequence
 
 NOISE_SEED = 7
+STAMP = "made_by.txt"
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,12 @@ def check_scene(spec: SceneSpec) -> None:
 
 
 def prepare(spec: SceneSpec, folder: Path, source: Path | None) -> Path:
-    """Make the scene in ``folder`` unless it is there, and return its recording's folder.
+    """Make the scene in ``folder`` unless it is there as the present code makes it, and return its recording's folder.
 
     ``source`` holds SynFish recordings made before (used where they have the scene), or the 3D-ZeF sequences.
     """
     target = folder / spec.name
-    if (target / "recording.toml").is_file():
+    if is_made(spec, folder):
         return target
     if spec.noise != "none":
         clean = Recording.open(prepare(SceneSpec(spec.base, spec.source), folder, source))
@@ -56,4 +59,12 @@ def prepare(spec: SceneSpec, folder: Path, source: Path | None) -> Path:
         return source / spec.base
     else:
         write_scene(benchmark_scenes([spec.base])[0], target)
+    with atomic_path(target / STAMP) as temporary:
+        temporary.write_text(code_digest(SCENE_CODE) + "\n", encoding="utf-8")
     return target
+
+
+def is_made(spec: SceneSpec, folder: Path) -> bool:
+    """Whether the scene is in ``folder``, made by the present code."""
+    stamp = folder / spec.name / STAMP
+    return stamp.is_file() and stamp.read_text("utf-8").strip() == code_digest(SCENE_CODE)

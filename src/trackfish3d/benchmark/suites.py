@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..files import atomic_path
 from .jobs import ORACLE, Job, Variant, by_scene, in_parallel, parse_variant, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
-from .scenes import SceneSpec, check_scene, prepare
+from .scenes import SceneSpec, check_scene, is_made, prepare
 from .zef import GATE_CM, PUBLISHED
 
 GATE_SYNFISH = 1.0
@@ -134,7 +134,7 @@ def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[st
             count += 1
             done(f"scene {path.name}", count, total)
 
-        missing = [s for s in specs if not (out / "scenes" / s.name / "recording.toml").is_file()]
+        missing = [s for s in specs if not is_made(s, out / "scenes")]
         work = [(prepare, (s, out / "scenes", suite.source)) for s in missing]
         made = dict(zip(missing, in_parallel(work, workers, heard), strict=True)) if work else {}
         folders |= {s.name: made.get(s, out / "scenes" / s.name) for s in specs}

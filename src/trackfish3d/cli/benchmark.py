@@ -124,7 +124,8 @@ def draw(suite: Suite, results: Sequence[dict[str, Any]], out: Path) -> list[Pat
         plot_mota_over_fish(results, out / "mota_over_fish.png", suite.name == "synfish")
         plots.append(out / "mota_over_fish.png")
     scene = hardest_scene(results)
-    folder = next(p for p in (out / "scenes" / scene, (suite.source or out) / scene) if (p / "recording.toml").exists())
+    made = (out / "scenes" / scene, (suite.source or out) / scene)
+    folder = next(p for p in made if (p / "recording.toml").exists())
     path = out / f"trajectories_{scene}.png"
     plot_trajectories(Recording.open(folder), trajectories_of(out, results, scene), suite.gate, path)
     return [*plots, path]
