@@ -13,10 +13,10 @@ $(VENV)/.core: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[video]"
 	touch $@
 
-# TrackEval names an OpenCV of its own that would overwrite the headless one; the scores need neither.
+# TrackEval and trackers name an OpenCV of their own that would overwrite the headless one; what is used here needs none.
 $(VENV)/.dev: $(VENV)/.core pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0"
+	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0" "trackers>=2.6,<3"
 	touch $@
 
 demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it, write the report

@@ -53,7 +53,8 @@ def test_the_loss_falls_and_truth_is_not_needed(tmp_path):
     recording = school(tmp_path / "rec")
     (recording.folder / "truth.parquet").unlink()
     scene = Scene.load(recording.folder, tmp_path / "cache")
-    trainer = trained(tmp_path, "run", [scene], epochs=80, warmup_epochs=80, learning_rate=3e-3, drop_detections=0, jitter=0)
+    plain = {"learning_rate": 3e-3, "drop_detections": 0, "jitter": 0}
+    trainer = trained(tmp_path, "run", [scene], epochs=80, warmup_epochs=80, **plain)
     trainer.train()
     assert trainer.log[-1]["association"] < 0.7 * trainer.log[0]["association"]
 

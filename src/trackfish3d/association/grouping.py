@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..assignment import assign
 from ..cameras import CameraRig, triangulate_dlt, triangulate_ml
 from ..recordings import Groups
-from ..tracking.assignment import assign
 from .settings import GroupingSettings
 
 Array = NDArray[np.float64]

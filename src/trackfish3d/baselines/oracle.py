@@ -7,13 +7,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..assignment import assign
 from ..cameras.rig import CameraRig
 from ..errors import InputError
 from ..recordings.detections import Detections
 from ..recordings.groups import Groups
 from ..recordings.tracks import Tracks
 from ..recordings.truth import Truth
-from ..tracking.assignment import assign
 from ..tracking.postprocess import postprocess
 from .geometric import KalmanSettings, Sort3D, link_by_kalman
 from .grouping import groups_to_tracks, triangulated

@@ -24,7 +24,7 @@ class SingleViewSettings(MethodSettings):
     """Settings of a 2D tracker and of the one matching of views."""
 
     max_error_px: float | None = Field(default=None, gt=0, description="as of method hungarian, in the matched frame")
-    contain: bool = Field(default=True, description="as of method hungarian, in the matched frame")
+    contain: bool = Field(default=False, description="as of method hungarian, in the matched frame")
     lost_track_buffer: int = Field(default=30, ge=0, description="frames, at 30 a second, a 2D track may go unseen")
     minimum_consecutive_frames: int = Field(default=1, ge=1, description="detections in a row that make a 2D track")
     minimum_iou_threshold: float = Field(default=0.1, ge=0, le=1, description="overlap that a 2D link needs")

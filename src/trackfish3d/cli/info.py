@@ -12,10 +12,25 @@ import typer
 from .. import __version__
 from ..recordings import Recording
 
-_PACKAGES = """
-    numpy scipy numba pyarrow pydantic matplotlib torch safetensors av opencv-python-headless
-    pandas xarray netCDF4 pynwb ndx-pose sleap-io rerun-sdk
-""".split()
+_PACKAGES = [
+    "numpy",
+    "scipy",
+    "numba",
+    "pyarrow",
+    "pydantic",
+    "matplotlib",
+    "torch",
+    "safetensors",
+    "av",
+    "opencv-python-headless",
+    "pandas",
+    "xarray",
+    "netCDF4",
+    "pynwb",
+    "ndx-pose",
+    "sleap-io",
+    "rerun-sdk",
+]
 
 
 def command(

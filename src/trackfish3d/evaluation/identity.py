@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..tracking.assignment import assign_edges
+from ..assignment import assign_edges
 from .clear import divide
 from .matching import Pairs
 

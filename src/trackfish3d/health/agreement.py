@@ -7,10 +7,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..assignment import assign
 from ..cameras import Camera, triangulate_rays
 from ..cameras.residuals import fans, meet
 from ..recordings import Detections
-from ..tracking.assignment import assign
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from .assignment import assign
+from ..assignment import assign
 from .kalman import MotionNoise, predict, update
 
 Array = NDArray[np.float64]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..assignment import assign
 from ..association.settings import LinkSettings
-from .assignment import assign
 
 Array = NDArray[np.float64]
 Predict = Callable[[Array], Array]

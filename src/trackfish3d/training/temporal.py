@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..assignment import assign
 from ..association.settings import LinkSettings
-from ..tracking.assignment import assign
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from trackfish3d.tracking.assignment import assign, assign_edges
+from trackfish3d.assignment import assign, assign_edges
 
 
 def _pairs(row_to_col: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
