@@ -27,11 +27,16 @@ def quiet(done, total):
     pass
 
 
+def careful(name):
+    """The method with boxes that must hold the point, where it has that setting."""
+    return make_method(name, {} if name == "svt" else {"contain": True})
+
+
 @pytest.mark.parametrize("name", ["hungarian", "greedy", "sort3d", "svt"])
 @pytest.mark.parametrize("world", [pinhole_world, tank_world])
 def test_sparse_fish_are_tracked_without_fault(name, world):
     rig, detections, truth = world()
-    tracks = make_method(name).track(rig, detections)
+    tracks = careful(name).track(rig, detections)
     found = scores(truth, tracks)
     assert found.clear.mota > 0.99
     assert found.clear.switches == 0
@@ -41,7 +46,7 @@ def test_sparse_fish_are_tracked_without_fault(name, world):
 @pytest.mark.parametrize("name", ["hungarian", "sort3d", "svt"])
 def test_every_point_is_traced_to_detections_that_show_it(name):
     rig, detections, truth = pinhole_world()
-    tracks = make_method(name).track(rig, detections)
+    tracks = careful(name).track(rig, detections)
     who = truth.identity_of_detections(len(detections))
     for row in np.flatnonzero(tracks.observed)[::7]:
         used = tracks.detection[row][tracks.detection[row] >= 0]
@@ -49,6 +54,13 @@ def test_every_point_is_traced_to_detections_that_show_it(name):
         assert len(set(who[used])) == 1
         assert set(detections.frame[used]) == {tracks.frame[row]}
         assert tracks.error_px[row] < 3
+
+
+def test_boxes_keep_false_points_out():
+    rig, detections, truth = pinhole_world()
+    bare = scores(truth, make_method("hungarian").track(rig, detections)).clear
+    boxed = scores(truth, careful("hungarian").track(rig, detections)).clear
+    assert boxed.false_positives < bare.false_positives
 
 
 def test_drops_are_bridged_and_marked():
