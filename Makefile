@@ -20,7 +20,8 @@ $(VENV)/.dev: $(VENV)/.core pyproject.toml
 	touch $@
 
 demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it, write the report
-	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 240 --seed 1 --out demo/school --overwrite
+	rm -rf demo
+	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 240 --seed 1 --out demo/school
 	$(BIN)/python -m trackfish3d check demo/school
 	$(BIN)/python -m trackfish3d track demo/school --method sort3d
 	$(BIN)/python -m trackfish3d evaluate demo/school/tracks.csv --truth demo/school --gate 1.0 --plots demo/plots
