@@ -23,7 +23,7 @@ demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it
 	rm -rf demo
 	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 240 --seed 1 --out demo/school
 	$(BIN)/python -m trackfish3d check demo/school
-	$(BIN)/python -m trackfish3d track demo/school --method sort3d
+	$(BIN)/python -m trackfish3d track demo/school --method sort3d --set contain=true
 	$(BIN)/python -m trackfish3d evaluate demo/school/tracks.csv --truth demo/school --gate 1.0 --plots demo/plots
 	$(BIN)/python -m trackfish3d report demo/school --out demo/report.html
 	@echo "open demo/report.html in a browser"

@@ -21,7 +21,7 @@ DETECTION_NOISE = (0.05, 0.1, 0.2, 0.4)
 GEOMETRIC = ("hungarian", "greedy", "sort3d", ORACLE)
 DENSE = ("thirty", "hundred")
 ABLATION = (
-    "hungarian", "hungarian:max_gap=0", "hungarian:contain=false", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
+    "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
     "sort3d:max_age=3", "svt",
 )  # fmt: skip
 PEERS = ("sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
