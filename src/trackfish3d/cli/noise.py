@@ -9,7 +9,12 @@ from ..errors import InputError
 from ..recordings import Recording
 from ..synfish.noise import add_calibration_noise, add_detection_noise
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, help="Disturb a recording by the noise protocols of the paper.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Disturb a recording by the noise protocols of the paper.",
+)
 
 Folder = Annotated[Path, typer.Argument(metavar="RECORDING", help="The recording to disturb.")]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the new recording; videos are not copied.")]
