@@ -102,6 +102,8 @@ def test_commands_write_scenes_schools_and_noise(tmp_path, capsys):
     [
         (("--fish", "0"), "at least one fish"),
         (("--fish", "50", "--spread", "3,2", "--length", "3"), "too small"),
+        (("--spread", "300,300"), "the rig sees nothing"),
+        (("--rig", "tank", "--spread", "3,3"), "its own water"),
         (("--rig", "9"), "0 to 6"),
         (("--rig", "moon"), "tank or random"),
         (("--preset", "tuna"), "tank, open, milling"),
@@ -116,8 +118,29 @@ def test_bad_calls_are_one_clear_line(arguments, what, tmp_path, capsys):
     message = capsys.readouterr().err
     assert code == 2
     assert what in message
-    assert message.strip().count("\n") == 0
+    assert message.count("\n") == 1
+    assert message.endswith("\n")
     assert not (tmp_path / "x" / "recording.toml").exists()
+
+
+@pytest.mark.parametrize("left", ["tracks.csv", "tracks.parquet", "videos/cam0.mp4"])
+def test_a_new_school_is_not_written_beside_tracks_or_videos_of_another(left, tmp_path, capsys):
+    out = tmp_path / "bench" / "test1"
+    (out / left).parent.mkdir(parents=True)
+    (out / left).write_text("of another school")
+    for arguments in (("--fish", 2, "--frames", 2, "--out", out), ("synfish", "--scenes", "test1", "--out", out.parent)):
+        assert call("simulate", *arguments) == 2
+        message = capsys.readouterr().err
+        assert left in message
+        assert "new folder" in message
+    assert (out / left).read_text() == "of another school"
+    assert not (out / "recording.toml").exists()
+
+
+def test_simulating_again_replaces_a_recording_without_tracks_or_videos(tmp_path):
+    for fish in (3, 2):
+        assert call("simulate", "--fish", fish, "--frames", 2, "--out", tmp_path / "again") == 0
+    assert len(np.unique(Recording.open(tmp_path / "again").truth.identity)) == 2
 
 
 def test_unknown_scene_is_refused():

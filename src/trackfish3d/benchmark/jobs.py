@@ -116,9 +116,12 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 def _fingerprint(job: Job, recording: Path) -> str:
     digest = hashlib.sha256(json.dumps([code_digest(METHOD_CODE), asdict(job)], sort_keys=True, default=str).encode())
-    for name in ("cameras.toml", "detections.parquet", "truth.parquet"):
-        if (recording / name).is_file():
-            digest.update((recording / name).read_bytes())
+    names = ("recording.toml", "cameras.toml", "detections.parquet", "truth.parquet")
+    # A setting may name a file, as a trained model does: another content under the same name is another input.
+    named = [Path(v) for v in job.variant.settings.values() if isinstance(v, str) and len(v) < 1000]
+    for file in [*(recording / name for name in names), *named]:
+        if file.is_file():
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 

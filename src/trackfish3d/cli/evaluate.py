@@ -64,6 +64,8 @@ def command(
         return
     if gate is None:
         raise InputError("--gate is missing: the greatest distance of a match in world units, about a third of a body")
+    if not 0 < gate < np.inf:
+        raise InputError(f"--gate {gate:g}: give a distance above zero, in world units")
     known = load_truth(truth)
     rows = {}
     for name, path in zip(names, tracks, strict=True):

@@ -22,21 +22,36 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the new recording.")]
 Detector = Annotated[str, typer.Option(help="ideal: exact masks; detector: the failures of a real one.")]
+SPREAD = "8,6"
 Video = Annotated[bool, typer.Option("--video", help="Render an RGB video of every camera as well.")]
 
 
 @contextmanager
 def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    # Off a terminal a finished bar would leave an empty line in the log, and before the one line of an error.
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
 
 
-def _rig_and_water(name: str, seed: int, spread: str) -> tuple[CameraRig, Water]:
+def _check_leftovers(folder: Path, videos: tuple[str, ...]) -> None:
+    """Refuse a folder with tracks, or videos other than ``videos``, of an earlier recording: they would not fit."""
+    shot = sorted(path.name for path in (folder / "videos").glob("*") if path.stem not in videos)
+    left = [name for name in ("tracks.parquet", "tracks.csv") if (folder / name).exists()]
+    left += [f"videos/{name}" for name in shot]
+    if left:
+        raise InputError(f"{folder}: has {left[0]} of an earlier recording; give a new folder to --out, or delete it")
+
+
+def _rig_and_water(name: str, seed: int, spread: str | None) -> tuple[CameraRig, Water]:
     """Rig ``0``..``6`` of the paper, ``tank``, or ``random:N``, and the water before it."""
     if name == "tank":
+        if spread is not None:
+            raise InputError(f"--spread {spread}: the tank has its own water; leave --spread out, or take another rig")
         return tank_rig(), tank_water()
+    spread = SPREAD if spread is None else spread
     try:
         half = [float(v) for v in spread.split(",")]
         rig = random_rig(int(name[7:]), seed) if name.startswith("random:") else paper_rig(int(name))
@@ -67,7 +82,7 @@ def describe(name: str, school: School) -> str:
         f"{name}: speed {s['mean_speed']:.3f} a frame ({s['speed_body_lengths']:.3f} body lengths), "
         f"turning {s['mean_turn_deg']:.2f} deg a frame (largest {s['largest_turn_deg']:.1f}), "
         f"largest step {s['largest_step']:.2f} x cruising speed, nearest bodies {s['clearance']:.3f} apart, "
-        f"nearest wall {s['margin']:.3f}"
+        f"nearest wall {s['margin']:.3f}, blocked {100 * s['standstill']:.1f} % of the time"
     )
 
 
@@ -83,7 +98,9 @@ def simulate(
     detector: Detector = "detector",
     sick: Annotated[int, typer.Option(help="How many fish are abnormal: slow, erratic, apart.")] = 0,
     length: Annotated[float | None, typer.Option(help="Body length, world units.")] = None,
-    spread: Annotated[str, typer.Option(help="Half width and half height of the water, world units.")] = "8,6",
+    spread: Annotated[
+        str | None, typer.Option(help=f"Half width and half height of the water, world units; {SPREAD} unless told.")
+    ] = None,
     video: Video = False,
 ) -> None:
     """Simulate a school in front of a rig, or (synfish) the whole benchmark."""
@@ -96,6 +113,7 @@ def simulate(
     if seed < 0:
         raise InputError(f"--seed {seed}: a seed is zero or more")
     cameras, water = _rig_and_water(rig, seed, spread)
+    _check_leftovers(out, cameras.names if video else ())
     settings = _settings(preset_name, rig, length, fish, water)
     school = simulate_school(settings, water, fish, frames, seed, sick)
     fps = 60.0 if rig == "tank" else FPS
@@ -123,6 +141,7 @@ def synfish(
     chosen: list[Scene] = benchmark_scenes(None if scenes is None else [s.strip() for s in scenes.split(",")])
     for scene in chosen:
         folder = out / scene.name
+        _check_leftovers(folder, paper_rig(scene.rig).names if video else ())
         with _bar(scene.name, scene.frames) as progress:
             recording, school = write_scene(scene, folder, detector, seed_offset, progress)
         if video:

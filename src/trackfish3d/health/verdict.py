@@ -71,7 +71,8 @@ def examine(recording: Recording, frames: int = 200) -> Health:
         other = typical_error(sample, [View.of(sample, c.without_water(), i) for i, c in enumerate(rig)])
     elif np.isfinite(error) and not late.any():
         water = guess_water(Sample.draw(detections, 60), rig)
-    problems = _problems(rig, cameras, pairs, error, chance, other, water, sample.cap_px)
+    offsets = recording.info.time_offset_frames
+    problems = _problems(rig, cameras, pairs, error, chance, other, water, sample.cap_px, offsets)
     return Health(cameras, error, chance, other, water, tuple(problems))
 
 
@@ -132,6 +133,7 @@ def _problems(
     other_water: float,
     water: Water | None,
     cap_px: float,
+    offsets: dict[str, int],
 ) -> list[str]:
     problems = [f"camera {c.name}: no detections" for c in cameras if not c.detections]
     for c in cameras:
@@ -140,7 +142,7 @@ def _problems(
             word = f"{unit} late" if c.late_frames > 0 else f"{unit} early"
             problems.append(
                 f"camera {c.name}: {abs(c.late_frames)} {word}; "
-                f"set time_offset_frames.{c.name} = {-c.late_frames} in recording.toml"
+                f"set time_offset_frames.{c.name} = {offsets.get(c.name, 0) - c.late_frames} in recording.toml"
             )
     if problems:
         return problems  # what follows would only be their consequence

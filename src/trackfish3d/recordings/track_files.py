@@ -125,10 +125,10 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
     fields = [f.strip() for f in first.split(",")]
     headless = len(fields) >= 5 and all(_is_number(f) for f in fields)
     try:
-        options = pacsv.ReadOptions(
-            column_names=["frame", "id", "x", "y", "z", *(f"extra{i}" for i in range(len(fields) - 5))]
-        )
-        table = pacsv.read_csv(io.BytesIO(text.encode()), read_options=options if headless else None)
+        names_of = ["frame", "id", "x", "y", "z", *(f"extra{i}" for i in range(len(fields) - 5))]
+        # A thread of Arrow that still holds the Python buffer when the interpreter ends aborts the process.
+        options = pacsv.ReadOptions(use_threads=False, column_names=names_of if headless else None)
+        table = pacsv.read_csv(io.BytesIO(text.encode()), read_options=options)
     except (pa.ArrowException, ValueError) as error:
         raise InputError(f"{path}: is not a CSV file ({str(error).splitlines()[0][:200]})") from None
     names = {n.strip(): n for n in table.column_names}

@@ -63,6 +63,8 @@ def read_detections(
         raise InputError(f"unknown format '{format}'; known are {', '.join(FORMATS)}")
     if scores not in SCORES:
         raise InputError(f"unknown kind of scores '{scores}'; known are {', '.join(SCORES)}")
+    if not 0 <= min_score <= 1:
+        raise InputError(f"--min-score {min_score:g}: scores are between 0 and 1")
     if box_size is not None and not 0 < box_size < np.inf:
         raise InputError("the size of boxes must be above 0 px")
     counted: Dropped = Dropped() if dropped is None else dropped
