@@ -128,7 +128,10 @@ def test_a_new_school_is_not_written_beside_tracks_or_videos_of_another(left, tm
     out = tmp_path / "bench" / "test1"
     (out / left).parent.mkdir(parents=True)
     (out / left).write_text("of another school")
-    for arguments in (("--fish", 2, "--frames", 2, "--out", out), ("synfish", "--scenes", "test1", "--out", out.parent)):
+    for arguments in (
+        ("--fish", 2, "--frames", 2, "--out", out),
+        ("synfish", "--scenes", "test1", "--out", out.parent),
+    ):
         assert call("simulate", *arguments) == 2
         message = capsys.readouterr().err
         assert left in message
