@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from baselines.worlds import pinhole_world
-from trackfish3d.benchmark.jobs import Job, Variant, parse_variant, run_job
+from trackfish3d.benchmark.jobs import Job, Variant, _fingerprint, parse_variant, run_job
 from trackfish3d.benchmark.paper import COLUMNS, paper_results, published_average, published_mota
 from trackfish3d.benchmark.plots import hardest_scene, plot_mota_over_fish, plot_mota_over_noise, plot_trajectories
 from trackfish3d.benchmark.report import write_report
@@ -71,6 +71,17 @@ def test_a_job_is_run_again_when_its_input_changed(tmp_path):
     assert second["scores"]["recall"] == pytest.approx(0.5, abs=0.05)
     other = run_job(Job("rec", Variant("hungarian", "hungarian", {"max_gap": 0}), 1.0), recording, tmp_path / "out")
     assert other["settings"]["max_gap"] == 0
+
+
+def test_a_job_is_run_again_when_a_file_its_settings_name_changed(tmp_path):
+    rig, detections, truth = pinhole_world(fish=3, frames=10)
+    Recording.create(tmp_path / "rec", rig, detections=detections, truth=truth)
+    (tmp_path / "model").write_text("one")
+    job = Job("rec", Variant("paper", "paper", {"model": str(tmp_path / "model")}), 1.0)
+    first = _fingerprint(job, tmp_path / "rec")
+    assert _fingerprint(job, tmp_path / "rec") == first
+    (tmp_path / "model").write_text("two")
+    assert _fingerprint(job, tmp_path / "rec") != first
 
 
 def test_results_and_scenes_of_other_code_are_made_again(tiny, tmp_path, monkeypatch):

@@ -182,7 +182,7 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], truth: Path, 
     code, _, err = run(capsys, swapped, "--gate", 1)
     assert_one_line(code, err, "--truth")
     code, _, err = run(capsys, swapped, "--truth", truth, "--gate", -1)
-    assert_one_line(code, err, "the gate is")
+    assert_one_line(code, err, "--gate -1:")
 
 
 def test_an_id_twice_in_a_frame_names_file_frame_and_id(
@@ -258,3 +258,13 @@ def test_names_are_as_short_as_tells_them_apart() -> None:
     assert short_names([Path("x/a.csv"), Path("y/a.csv")]) == ["x/a", "y/a"]
     with pytest.raises(InputError, match="given twice"):
         short_names([Path("x/a.csv"), Path("x/../x/a.csv")])
+
+
+@pytest.mark.parametrize("gate", ["-1", "0", "nan", "inf"])
+def test_a_gate_that_is_no_distance_is_named_as_typed(
+    capsys: pytest.CaptureFixture[str], swapped: Path, truth: Path, gate: str
+) -> None:
+    code, _, err = run(capsys, swapped, "--truth", truth, "--gate", gate)
+    assert code == 2
+    assert f"--gate {gate}:" in err
+    assert err.count("\n") == 1

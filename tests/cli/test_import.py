@@ -130,6 +130,8 @@ def test_a_failed_overwrite_leaves_the_recording(lab: Path) -> None:
         ("--detections det.csv --time-offset 3", "not NAME=VALUE"),
         ("--detections det.csv --format xml", "unknown format 'xml'"),
         ("--detections det.csv --columns frame", "not NAME=VALUE"),
+        ("--detections det.csv --min-score nan", "between 0 and 1"),
+        ("--detections det.csv --min-score 30", "between 0 and 1"),
         ("--detections det.csv --size 640", "write width and height"),
         ("--detections det.csv --truth missing.csv", "missing.csv: no such file"),
         ("--detections det.csv --timestamps front=missing.csv", "missing.csv: no such file"),

@@ -100,6 +100,8 @@ def test_the_time_offset_that_check_names_mends_the_recording(tmp_path):
     detections = film(rig, late=(0, 3, 0))
     mended = Recording.create(tmp_path / "rec", rig, detections=detections, time_offset_frames={"cam1": -3})
     assert examine(mended, 120).problems == ()
+    partly = Recording.create(tmp_path / "partly", rig, detections=detections, time_offset_frames={"cam1": -1})
+    assert "2 frames late; set time_offset_frames.cam1 = -3 in" in examine(partly, 120).problems[0]
 
 
 def test_a_turned_camera_is_the_one_to_recalibrate(tmp_path):

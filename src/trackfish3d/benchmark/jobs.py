@@ -117,9 +117,10 @@ def read_result(path: Path) -> dict[str, Any] | None:
 def _fingerprint(job: Job, recording: Path) -> str:
     digest = hashlib.sha256(json.dumps([code_digest(METHOD_CODE), asdict(job)], sort_keys=True, default=str).encode())
     names = ("recording.toml", "cameras.toml", "detections.parquet", "truth.parquet")
-    # A setting may name a file, as a trained model does: another content under the same name is another input.
+    # A setting may name a file or folder (a trained model, 2D tracks): other content there is other input.
     named = [Path(v) for v in job.variant.settings.values() if isinstance(v, str) and len(v) < 1000]
-    for file in [*(recording / name for name in names), *named]:
+    inside = [file for path in named if path.is_dir() for file in sorted(path.iterdir())]
+    for file in [*(recording / name for name in names), *named, *inside]:
         if file.is_file():
             digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

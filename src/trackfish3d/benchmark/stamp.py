@@ -7,7 +7,16 @@ from pathlib import Path
 import trackfish3d
 
 SCENE_CODE = ("cameras", "recordings", "synfish", "baselines", "benchmark/scenes.py", "benchmark/zef.py")
-METHOD_CODE = ("cameras", "recordings", "association", "tracking", "baselines", "evaluation", "assignment.py", "benchmark/jobs.py")
+METHOD_CODE = (
+    "cameras",
+    "recordings",
+    "association",
+    "tracking",
+    "baselines",
+    "evaluation",
+    "assignment.py",
+    "benchmark/jobs.py",
+)
 
 
 @cache

@@ -76,7 +76,7 @@ def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[
     try:
         table = pacsv.read_csv(
             io.BytesIO(text.encode()),
-            read_options=pacsv.ReadOptions(column_names=names, skip_rows=skip),
+            read_options=pacsv.ReadOptions(use_threads=False, column_names=names, skip_rows=skip),
             convert_options=pacsv.ConvertOptions(column_types=types),
         )
     except (pa.ArrowException, ValueError) as error:

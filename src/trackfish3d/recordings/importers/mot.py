@@ -29,7 +29,7 @@ def read_mot(file: DetectionFile) -> Detections:
     if width < 6:
         raise file.fail("needs at least frame, id, left, top, width, height, separated by commas")
     try:
-        options = pacsv.ReadOptions(column_names=[str(i) for i in range(width)])
+        options = pacsv.ReadOptions(use_threads=False, column_names=[str(i) for i in range(width)])
         table = pacsv.read_csv(io.BytesIO(rows.encode()), read_options=options)
     except (pa.ArrowException, ValueError) as error:
         raise file.fail(f"is not MOTChallenge text ({str(error)[:200]})") from None
