@@ -101,13 +101,10 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
         fans(packed[c], pixels[begin:end], ray[:, begin:end], fan[begin:end])
     du, dv = np.empty(n), np.empty(n)
     for i in range(n):
-        one = ray[:, i].copy()
         begin, end = np.searchsorted(camera, camera[i]), np.searchsorted(camera, camera[i] + 1)
         for first, last in ((0, begin), (end, n)):
-            if last > first:
-                others = ray[:, first:last]
-                meet(one, others, fan[i], du, dv, gap[i, first:last], error[i, first:last])
-                _contain(packed[camera[i]], pixels[i], boxes[i], one, others, du, dv, inside[i, first:last])
+            meet(ray, i, ray, first, last, fan[i], du, dv, gap[i], error[i], 0)
+            _contain(packed[camera[i]], pixels[i], boxes[i], ray, i, first, last, du, dv, inside[i])
     for i in range(n):
         for j in range(i):
             inside[i, j] = inside[j, i] = inside[i, j] and inside[j, i]
@@ -115,27 +112,28 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def meet(one, others, fan, du, dv, gap, error):  # type: ignore[no-untyped-def]
-    """Pair one ray (6,) with others (6, M): no branches and few arrays, so that the loop runs on vector registers.
+def meet(rays, i, others, first, last, fan, du, dv, gap, error, base):  # type: ignore[no-untyped-def]
+    """Pair ray i of `rays` (6, N) with `others` (6, M), first to last.
 
-    Fills gap, error (M,) and `du`, `dv` (>= M,), the midpoint's pixel offset in the one's view, to first order; NaN
-    where the rays are parallel or part, so that nothing lies before both cameras.
+    Fills `du`, `dv`, the midpoint's pixel offset in the one's view to first order, gap and error, each at k - base;
+    NaN where the rays are parallel or part, so that nothing lies before both cameras. There are no branches, and
+    arrays are whole and contiguous, so that the loop runs on vector registers.
     """
-    ox, oy, oz, dx, dy, dz = one[0], one[1], one[2], one[3], one[4], one[5]
-    ax, ay, az, bx, by, bz = others[0], others[1], others[2], others[3], others[4], others[5]
+    ox, oy, oz, dx, dy, dz = rays[0, i], rays[1, i], rays[2, i], rays[3, i], rays[4, i], rays[5, i]
     f0, f1, f2, f3, f4, f5 = fan[0], fan[1], fan[2], fan[3], fan[4], fan[5]
     f6, f7, f8, f9, f10, f11 = fan[6], fan[7], fan[8], fan[9], fan[10], fan[11]
     uu0, uu1, uu2, vv0, vv1, vv2 = fan[12], fan[13], fan[14], fan[15], fan[16], fan[17]
     uv0, uv1, uv2 = fan[18], fan[19], fan[20]
     nan = np.nan
-    for k in range(gap.shape[0]):
-        ex, ey, ez = ax[k] - ox, ay[k] - oy, az[k] - oz
-        c = dx * bx[k] + dy * by[k] + dz * bz[k]
+    for k in range(first, last):
+        ex, ey, ez = others[0, k] - ox, others[1, k] - oy, others[2, k] - oz
+        bx, by, bz = others[3, k], others[4, k], others[5, k]
+        c = dx * bx + dy * by + dz * bz
         p = ex * dx + ey * dy + ez * dz
-        q = ex * bx[k] + ey * by[k] + ez * bz[k]
+        q = ex * bx + ey * by + ez * bz
         s = 1.0 / (1.0 - c * c)
         a, b = (p - c * q) * s, (c * p - q) * s
-        fx, fy, fz = ex + b * bx[k] - a * dx, ey + b * by[k] - a * dy, ez + b * bz[k] - a * dz
+        fx, fy, fz = ex + b * bx - a * dx, ey + b * by - a * dy, ez + b * bz - a * dz
         along_u = f0 * fx + f1 * fy + f2 * fz + a * (f3 * fx + f4 * fy + f5 * fz)
         along_v = f6 * fx + f7 * fy + f8 * fz + a * (f9 * fx + f10 * fy + f11 * fz)
         uu = uu0 + a * (uu1 + a * uu2)
@@ -145,23 +143,25 @@ def meet(one, others, fan, du, dv, gap, error):  # type: ignore[no-untyped-def]
         before = (a > 0.0) & (b > 0.0)
         half = half if before else nan
         u, v = (vv * along_u - uv * along_v) * half, (uu * along_v - uv * along_u) * half
-        du[k], dv[k] = u, v
+        at = k - base
+        du[at] = u
+        dv[at] = v
         g = math.sqrt(fx * fx + fy * fy + fz * fz)
-        gap[k] = g if before else nan
-        error[k] = math.sqrt(u * u + v * v)
+        gap[at] = g if before else nan
+        error[at] = math.sqrt(u * u + v * v)
 
 
 @njit(cache=True, error_model="numpy")
-def _contain(cam, pixel, box, one, others, du, dv, inside):  # type: ignore[no-untyped-def]
+def _contain(cam, pixel, box, ray, i, first, last, du, dv, inside):  # type: ignore[no-untyped-def]
     """Whether each midpoint falls into the box; projected in full where the first order may be wrong."""
     left, right = box[0] - pixel[0], box[2] - pixel[0]
     top, bottom = box[1] - pixel[1], box[3] - pixel[1]
-    for k in range(inside.shape[0]):
+    for k in range(first, last):
         slack = 0.2 + 0.03 * (abs(du[k]) + abs(dv[k]))
         if left + slack <= du[k] <= right - slack and top + slack <= dv[k] <= bottom - slack:
             inside[k] = True
         elif left - slack <= du[k] <= right + slack and top - slack <= dv[k] <= bottom + slack:
-            x, y, z = _midpoint(one, others[:, k])
+            x, y, z = _midpoint(ray[:, i], ray[:, k])
             u, v, ok = project_within(cam, x, y, z, GLASS_MARGIN)
             inside[k] = ok and box[0] <= u <= box[2] and box[1] <= v <= box[3]
 
@@ -169,9 +169,13 @@ def _contain(cam, pixel, box, one, others, du, dv, inside):  # type: ignore[no-u
 @njit(cache=True, error_model="numpy")
 def _midpoint(one, other):  # type: ignore[no-untyped-def]
     """Midpoint of the shortest segment between two rays (6,)."""
-    e = other[:3] - one[:3]
-    c = (one[3:] * other[3:]).sum()
-    p, q = (e * one[3:]).sum(), (e * other[3:]).sum()
+    ex, ey, ez = other[0] - one[0], other[1] - one[1], other[2] - one[2]
+    c = one[3] * other[3] + one[4] * other[4] + one[5] * other[5]
+    p, q = ex * one[3] + ey * one[4] + ez * one[5], ex * other[3] + ey * other[4] + ez * other[5]
     s = 1.0 / (1.0 - c * c)
-    m = 0.5 * (one[:3] + (p - c * q) * s * one[3:] + other[:3] + (c * p - q) * s * other[3:])
-    return m[0], m[1], m[2]
+    a, b = (p - c * q) * s, (c * p - q) * s
+    return (
+        0.5 * (one[0] + a * one[3] + other[0] + b * other[3]),
+        0.5 * (one[1] + a * one[4] + other[1] + b * other[4]),
+        0.5 * (one[2] + a * one[5] + other[2] + b * other[5]),
+    )

@@ -118,8 +118,8 @@ def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # 
         na, nb = end_a[k] - begin_a[k], end_b[k] - begin_b[k]
         if na == 0 or nb == 0:
             continue
-        in_a = _errors(ray_a[:, begin_a[k] : end_a[k]], fan_a[begin_a[k] : end_a[k]], ray_b[:, begin_b[k] : end_b[k]])
-        in_b = _errors(ray_b[:, begin_b[k] : end_b[k]], fan_b[begin_b[k] : end_b[k]], ray_a[:, begin_a[k] : end_a[k]])
+        in_a = _errors(ray_a, fan_a, begin_a[k], end_a[k], ray_b, begin_b[k], end_b[k])
+        in_b = _errors(ray_b, fan_b, begin_b[k], end_b[k], ray_a, begin_a[k], end_a[k])
         cost = np.empty((na, nb))
         for i in range(na):
             for j in range(nb):
@@ -135,13 +135,13 @@ def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # 
 
 
 @njit(cache=True, error_model="numpy")
-def _errors(ray, fan, others):  # type: ignore[no-untyped-def]
+def _errors(ray, fan, begin, end, others, first, last):  # type: ignore[no-untyped-def]
     """(N, M) pixel error of each pair in the view of the first."""
-    n, m = ray.shape[1], others.shape[1]
+    n, m = end - begin, last - first
     du, dv, gap = np.empty(m), np.empty(m), np.empty(m, np.float32)
     error = np.empty((n, m), np.float32)
     for i in range(n):
-        meet(ray[:, i].copy(), others, fan[i], du, dv, gap, error[i])
+        meet(ray, begin + i, others, first, last, fan[begin + i], du, dv, gap, error[i], first)
     return error
 
 
