@@ -13,6 +13,8 @@ from .errors import InputError
 def atomic_path(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it there when the block ends well, remove it otherwise."""
     path = Path(path)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)

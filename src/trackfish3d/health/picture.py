@@ -71,7 +71,7 @@ def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
         axis.set_title(f"along {({'x', 'y', 'z'} - {h, v}).pop()}", fontsize=11)
         axis.grid(alpha=0.3)
     with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=90)
+        figure.savefig(temporary, dpi=90, format="png")
 
 
 def _frustum(camera: Camera, target: Array) -> list[Array]:
