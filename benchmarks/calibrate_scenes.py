@@ -24,7 +24,6 @@ from trackfish3d.evaluation import evaluate
 from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
 from trackfish3d.recordings import Truth
 from trackfish3d.synfish.detector import IdealDetector, make_detector
-from trackfish3d.synfish.difficulty import identities_of
 from trackfish3d.synfish.observe import observe
 from trackfish3d.synfish.rigs import seen_share
 from trackfish3d.synfish.scenes import Scene, benchmark_scenes, paper_audit
@@ -75,7 +74,7 @@ def deviations(scene: Scene, limit: float) -> tuple[float, dict]:
     if scene.paper_overlap is not None:
         worst = abs(found["overlap"] - scene.paper_overlap) / tolerance
     if worst < limit and scene.name in AUDITED:
-        audit = pseudo_label_audit(rig, detections, identities_of(truth, len(detections)))
+        audit = pseudo_label_audit(rig, detections, truth.identities_of_detections(len(detections)))
         found["audit"] = 100 * audit.precision
         worst = max(worst, abs(found["audit"] - paper_audit()[scene.fish][0]) / AUDITED[scene.name])
     if worst < limit and scene.name in MOTA:

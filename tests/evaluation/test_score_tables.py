@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from trackfish3d.evaluation import evaluate
+from trackfish3d.evaluation.association import association_scores
 from trackfish3d.evaluation.tables import COMPAT, FULL, SUMMARY, Column, ScoreTable, latex_escape
 
 ROWS = {
@@ -21,7 +22,8 @@ ROWS = {
 def test_every_column_is_a_score_that_evaluate_gives() -> None:
     xyz = np.zeros((2, 3))
     scores = evaluate([0, 1], [1, 1], xyz, [0, 1], [1, 1], xyz, gate=1.0).to_dict()
-    assert {column.key for column in (*SUMMARY, *FULL, COMPAT)} <= set(scores)
+    association = association_scores([0, 0], [0, 1], [0, 0], [1, 1]).to_dict()
+    assert {column.key for column in (*SUMMARY, *FULL, COMPAT)} <= set(scores | association)
 
 
 def test_markdown_sets_the_best_in_bold() -> None:

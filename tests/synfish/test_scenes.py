@@ -8,7 +8,7 @@ import pytest
 from trackfish3d.cli.app import main
 from trackfish3d.errors import InputError
 from trackfish3d.recordings import Recording
-from trackfish3d.synfish.difficulty import difficulty, identities_of
+from trackfish3d.synfish.difficulty import difficulty
 from trackfish3d.synfish.scenes import benchmark_scenes, paper_audit, write_scene
 from trackfish3d.synfish.school import school_statistics
 
@@ -68,7 +68,7 @@ def test_merged_fish_are_both_in_their_detection(tmp_path):
     scene = benchmark_scenes(["test4"])[0].model_copy(update={"frames": 60})
     recording, _ = write_scene(scene, tmp_path / "crowd")
     truth = recording.truth
-    identity = identities_of(truth, len(recording.detections))
+    identity = truth.identities_of_detections(len(recording.detections))
     row, camera = np.nonzero(truth.detection >= 0)
     assert np.all((identity[truth.detection[row, camera]] == truth.identity[row][:, None]).any(axis=1))
     assert identity.shape[1] >= 2

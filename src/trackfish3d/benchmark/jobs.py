@@ -17,6 +17,7 @@ from ..baselines.geometric import KalmanSettings
 from ..baselines.oracle import track_oracle
 from ..errors import InputError, TrackFishError
 from ..evaluation import evaluate
+from ..evaluation.association import association_of_tracks
 from ..evaluation.tables import plain
 from ..files import atomic_path
 from ..recordings import Detections, Recording, Tracks, write_table
@@ -100,6 +101,8 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
         write_table(tracks.to_table(), folder / "tracks" / f"{job.stem}.parquet")
     except TrackFishError as error:
         result["error"] = " ".join(str(error).split())
+    except Exception as error:  # another group's package may fail in any way; the other jobs go on
+        result["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
     with atomic_path(path) as temporary:
         temporary.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return result
@@ -160,7 +163,9 @@ def _score(source: Recording, tracks: Tracks, gate: float) -> dict[str, Any]:
     if truth is None:
         raise InputError(f"{source.folder}: has no truth to score against")
     scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate)
-    return {"frames": len(np.unique(truth.frame)), "scores": plain(scores.to_dict())}
+    association = association_of_tracks(tracks, truth)
+    numbers = scores.to_dict() | (association.to_dict() if association is not None else {})
+    return {"frames": len(np.unique(truth.frame)), "scores": plain(numbers)}
 
 
 def in_parallel(

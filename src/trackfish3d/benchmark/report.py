@@ -46,7 +46,8 @@ def _words(suite: Suite) -> str:
     unit = "cm" if suite.name == "zef" else "world units"
     return (
         f"A point counts when it is within {suite.gate:.1f} {unit} of the truth. The paper's numbers are in brackets; "
-        "its MTBF is matched frames / runs, ours MTBFs. `oracle` sees the truth: the ceiling that detections leave."
+        "its MTBF is matched frames / runs, ours MTBFs. `oracle` is told which detections belong together and links "
+        "them by Kalman filter: the ceiling of association."
     )
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from ..errors import InputError
 from ..evaluation import evaluate
+from ..evaluation.association import association_of_tracks
 from ..evaluation.blind import held_out_error, track_lengths
 from ..evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
 from ..evaluation.timeline import draw_timeline
@@ -75,6 +76,9 @@ def command(
             known.frame, known.identity, known.position, found.frame, found.track, found.position, gate=gate
         )
         rows[name] = scores.to_dict()
+        association = association_of_tracks(found, known)
+        if association is not None:
+            rows[name] |= association.to_dict()
         if scores.pairs.pred.dropped:
             _note(f"{path}: {scores.pairs.pred.dropped} points without a finite position are left out")
         if plots is not None:

@@ -8,6 +8,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..recordings import Tracks, Truth
 from .clear import divide
 from .matching import Ints
 
@@ -103,6 +104,25 @@ def association_scores(frame: ArrayLike, camera: ArrayLike, group: ArrayLike, id
     offsets = np.append(np.flatnonzero(np.diff(frames[order], prepend=frames[order][:1] - 1)), len(order))
     right, wrong, missing, true_groups, exact = _score_frames(offsets, cameras[order], groups[order], whom[order])
     return AssociationScores(PairCounts(int(right), int(wrong), int(missing)), int(true_groups), int(exact))
+
+
+def association_of_tracks(tracks: Tracks, truth: Truth) -> AssociationScores | None:
+    """Score the groups that tracks were made of; None where tracks or truth do not name detections.
+
+    Detections that neither a track nor an animal is linked to count for nothing, as in `association_scores`.
+    """
+    if truth.detection is None or not (tracks.detection >= 0).any() or tracks.cameras != truth.cameras:
+        return None
+    n = int(max(tracks.detection.max(), truth.detection.max(initial=-1))) + 1
+    frame, camera, group = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    for rows, frames in ((truth.detection, truth.frame), (tracks.detection, tracks.frame)):
+        row, cam = np.nonzero(rows >= 0)
+        frame[rows[row, cam]], camera[rows[row, cam]] = frames[row], cam
+        if rows is tracks.detection:
+            group[rows[row, cam]] = row
+    used = camera >= 0
+    whom = truth.identities_of_detections(n)
+    return association_scores(frame[used], camera[used], group[used], whom[used])
 
 
 def group_labels(members: ArrayLike, offsets: ArrayLike, n_detections: int) -> Ints:

@@ -95,6 +95,10 @@ FULL = (
     Column("rmse_x", "RMSE x", "low", "length"),
     Column("rmse_y", "RMSE y", "low", "length"),
     Column("rmse_z", "RMSE z", "low", "length"),
+    Column("association_precision", "Pair precision", "high", "share", "pairs of detections that are right"),
+    Column("association_recall", "Pair recall", "high", "share", "true pairs of detections that were found"),
+    Column("association_f1", "Pair F1", "high", "share"),
+    Column("exact_group_accuracy", "Exact groups", "high", "share", "animals with exactly their detections in a frame"),
     Column("tracks", "Tracks", None, "count", "predicted identities"),
     Column("animals", "Animals", None, "count", "true identities"),
 )

@@ -89,6 +89,19 @@ class Truth:
         out[self.detection[rows, cams][order]] = self.identity[rows[order]]
         return out
 
+    def identities_of_detections(self, n_detections: int) -> NDArray[np.int64]:
+        """(N, K) all identities that each detection shows, padded with -1; K is 1 unless animals share a detection."""
+        if self.detection is None:
+            raise InputError("this truth does not say which detection shows whom")
+        rows, cams = np.nonzero(self.detection >= 0)
+        where, who = self.detection[rows, cams], self.identity[rows]
+        order = np.argsort(where, kind="stable")
+        where, who = where[order], who[order]
+        rank = np.arange(len(where)) - np.searchsorted(where, where)
+        out = np.full((n_detections, int(rank.max(initial=0)) + 1), -1, np.int64)
+        out[where, rank] = who
+        return out
+
     def to_table(self) -> pa.Table:
         """As an Arrow table; per-camera columns are called ``u_<camera>`` and so on."""
         columns: dict[str, Any] = {"frame": self.frame, "identity": self.identity}

@@ -8,7 +8,7 @@ import numpy as np
 
 from trackfish3d.errors import InputError
 from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
-from trackfish3d.recordings import Recording, Truth
+from trackfish3d.recordings import Recording
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,6 @@ class Difficulty:
     visible: float
 
 
-def identities_of(truth: Truth, detections: int) -> np.ndarray:
-    """(N, K) identities each detection shows, -1 padding; K is 1 unless fish share a detection.
-
-    A pair of detections is right when they share any identity: a merged blob shows both of its fish.
-    """
-    if truth.detection is None:
-        raise InputError("the truth does not say which detection shows whom, so pseudo-labels cannot be audited")
-    row, camera = np.nonzero(truth.detection >= 0)
-    where, who = truth.detection[row, camera], truth.identity[row]
-    order = np.argsort(where, kind="stable")
-    where, who = where[order], who[order]
-    rank = np.arange(len(where)) - np.searchsorted(where, where)
-    out = np.full((detections, int(rank.max()) + 1 if len(rank) else 1), -1, np.int64)
-    out[where, rank] = who
-    return out
-
-
 def difficulty(recording: Recording) -> Difficulty:
     """Measure a recording that has truth."""
     truth = recording.truth
@@ -54,7 +37,7 @@ def difficulty(recording: Recording) -> Difficulty:
         occ_score, overlap = found.occ_score, 100 * found.overlap
     if truth.detection is not None:
         detections = recording.detections
-        audit = pseudo_label_audit(recording.rig, detections, identities_of(truth, len(detections)))
+        audit = pseudo_label_audit(recording.rig, detections, truth.identities_of_detections(len(detections)))
         precision, recall = 100 * audit.precision, 100 * audit.recall
         detected = 100 * float((truth.detection >= 0).mean())
     if truth.visible is not None:
