@@ -57,18 +57,17 @@ class Matches:
     """Best one-to-one matches of two cameras over the sample.
 
     ``error`` (M,) mean pixel error of the two views, capped; ``first``, ``second`` (M,) detection rows;
-    ``block`` (M,) which sampled frame; ``possible`` how many matches there could have been.
+    ``block`` (M,) which sampled frame.
     """
 
     error: Array
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     block: NDArray[np.int64]
-    possible: int
 
     def select(self, mask: NDArray[np.bool_]) -> "Matches":
         """Return these matches only."""
-        return Matches(self.error[mask], self.first[mask], self.second[mask], self.block[mask], self.possible)
+        return Matches(self.error[mask], self.first[mask], self.second[mask], self.block[mask])
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class View:
 
 def pair_errors(sample: Sample, a: View, b: View, shift: int = 0) -> Matches:
     """Match view `a` at each sampled frame with view `b` `shift` frames later, frame by frame, optimally."""
-    error, first, second, block, possible = _match(
+    error, first, second, block = _match(
         a.ray,
         a.fan,
         np.searchsorted(a.frame, sample.frames),
@@ -103,7 +102,7 @@ def pair_errors(sample: Sample, a: View, b: View, shift: int = 0) -> Matches:
         np.searchsorted(b.frame, sample.frames + shift, "right"),
         sample.cap_px,
     )
-    return Matches(error, a.row[first], b.row[second], block, int(possible))
+    return Matches(error, a.row[first], b.row[second], block)
 
 
 @njit(cache=True, error_model="numpy")
@@ -131,7 +130,7 @@ def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # 
                 error[n] = cost[i, partner[i]]
                 first[n], second[n], block[n] = begin_a[k] + i, begin_b[k] + partner[i], k
                 n += 1
-    return error[:n], first[:n], second[:n], block[:n], most
+    return error[:n], first[:n], second[:n], block[:n]
 
 
 @njit(cache=True, error_model="numpy")

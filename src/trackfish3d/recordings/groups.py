@@ -28,12 +28,6 @@ class Groups:
     def __len__(self) -> int:
         return len(self.frame)
 
-    def labels(self, n_detections: int) -> NDArray[np.int64]:
-        """(N,) the group of each detection, -1 for those in none."""
-        out = np.full(n_detections, -1, np.int64)
-        out[self.members] = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        return out
-
     def detection_of(self, camera: NDArray[np.integer], n_cameras: int) -> NDArray[np.int64]:
         """(G, C) the detection row of each group in each view, -1 where it has none; ``camera`` (N,) per detection."""
         out = np.full((len(self), n_cameras), -1, np.int64)
