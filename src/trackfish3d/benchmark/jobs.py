@@ -48,6 +48,8 @@ class Job:
     variant: Variant
     gate: float
     source: str | None = None  # 3D-ZeF's folder, for published tracks
+    base: str = ""  # the scene without noise and seed; the scene itself if empty
+    seed: int = 0
 
     @property
     def stem(self) -> str:
@@ -92,7 +94,7 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
         return done
     result: dict[str, Any] = {
         "scene": job.scene, "method": job.variant.method, "label": job.variant.label, "stem": job.stem,
-        "gate": job.gate, "fingerprint": fingerprint,
+        "gate": job.gate, "fingerprint": fingerprint, "base": job.base or job.scene, "seed": job.seed,
     }  # fmt: skip
     try:
         source = Recording.open(recording)

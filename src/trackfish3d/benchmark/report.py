@@ -19,7 +19,7 @@ Results = Sequence[Mapping[str, Any]]
 def write_report(path: Path, suite: Suite, results: Results, command: str, plots: Sequence[Path]) -> None:
     """Write the Markdown report of a suite."""
     good = [r for r in results if "error" not in r]
-    parts = [f"# {suite.title}\n", f"Made by `{command}` with trackfish3d {__version__}. {_words(suite)}\n"]
+    parts = [f"# {suite.title}\n", f"Made by `{command}` with trackfish3d {__version__}. {_words(suite, good)}\n"]
     if suite.name == "robustness":
         parts += noise_section(good)
     elif suite.name == "speed":
@@ -35,19 +35,23 @@ def write_report(path: Path, suite: Suite, results: Results, command: str, plots
             parts += [f"### {scene}\n", table.markdown()]
         parts += ["## Time\n", speed_table(good)]
     failed = [f"- {r['scene']}, {r['label']}: {r['error']}" for r in results if "error" in r]
-    failed += [f"- {line}" for line in suite.skipped]
     if failed:
         parts += ["## Not run\n", "\n".join(failed) + "\n"]
     with atomic_path(path) as temporary:
         temporary.write_text("\n".join(parts), encoding="utf-8")
 
 
-def _words(suite: Suite) -> str:
+def _words(suite: Suite, results: Results) -> str:
     unit = "cm" if suite.name == "zef" else "world units"
+    seeds = len({r["seed"] for r in results})
+    spread = (
+        f" Each scene was simulated {seeds} times with other schools of the same kind: numbers are the mean over them, "
+        "± the standard deviation of one school."
+    )
     return (
         f"A point counts when it is within {suite.gate:.1f} {unit} of the truth. The paper's numbers are in brackets; "
         "its MTBF is matched frames / runs, ours MTBFs. `oracle` is told which detections belong together and links "
-        "them by Kalman filter: the ceiling of association."
+        "them by Kalman filter: the ceiling of association." + (spread if seeds > 1 else "")
     )
 
 
@@ -61,8 +65,26 @@ def _labels(results: Results) -> list[str]:
 
 def mean_score(results: Results, label: str, key: str) -> float:
     """Mean of a score of one method over its scenes; NaN where it has none."""
-    values = [r["scores"][key] for r in results if r["label"] == label]
-    return float(np.mean([np.nan if v is None else v for v in values])) if values else float("nan")
+    means = seed_means(results, label, key)
+    return float(np.mean(means)) if means else float("nan")
+
+
+def seed_means(results: Results, label: str, key: str) -> list[float]:
+    """Mean of a score of one method over its scenes, for each seed on its own; NaN where a scene has none."""
+    by_seed: dict[int, list[float]] = {}
+    for r in results:
+        if r["label"] == label:
+            value = r["scores"][key]
+            by_seed.setdefault(r["seed"], []).append(float("nan") if value is None else float(value))
+    return [float(np.mean(values)) for values in by_seed.values()]
+
+
+def score_text(results: Results, label: str, key: str, share: bool) -> str:
+    """Mean over scenes and, with several seeds, ± the standard deviation over these; percent for a share."""
+    means = np.array(seed_means(results, label, key)) * (100 if share else 1)
+    if not len(means):
+        return "-"
+    return f"{means.mean():.1f}" + (f" ± {means.std(ddof=1):.1f}" if len(means) > 1 else "")
 
 
 def average_table(suite: Suite, results: Results) -> str:
@@ -77,8 +99,8 @@ def average_table(suite: Suite, results: Results) -> str:
         beside = published_average(suite.name, method) if everything and label == method else {}
         cells = []
         for name, key, share in columns:
-            value = mean_score(results, label, key) * (100 if share else 1)
-            cells.append(f"{value:.1f}" + (f" ({beside[name]:.1f})" if name in beside else ""))
+            text = score_text(results, label, key, share)
+            cells.append(text + (f" ({beside[name]:.1f})" if name in beside else ""))
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     if everything:
         table = paper_results()["zef_test_average" if suite.name == "zef" else "synfish_test_average"]
@@ -92,20 +114,19 @@ def _complete(suite: Suite, results: Results) -> bool:
     """Whether these are the scenes that the paper averages over."""
     if suite.name not in ("synfish", "zef", "peers"):
         return False
-    scenes = {r["scene"] for r in results}
+    scenes = {r["base"] for r in results}
     return scenes == ({"02", "04"} if suite.name == "zef" else {f"test{i}" for i in range(1, 7)})
 
 
 def scene_table(suite: Suite, results: Results) -> str:
     """MOTA by method and scene, with the paper's in brackets."""
-    scenes = list(dict.fromkeys(r["scene"] for r in results))
+    scenes = list(dict.fromkeys(r["base"] for r in results))
     lines = ["| | " + " | ".join(scenes) + " |", "|---|" + "---:|" * len(scenes)]
     for label in _labels(results):
         cells = []
         for scene in scenes:
-            row = next((r for r in results if r["label"] == label and r["scene"] == scene), None)
             beside = published_mota(suite.name, label, scene)
-            text = "-" if row is None else f"{100 * row['scores']['mota']:.1f}"
+            text = score_text([r for r in results if r["base"] == scene], label, "mota", True)
             cells.append(text if beside is None else f"{text} ({beside:.1f})")
         lines.append(f"| {label} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
@@ -119,7 +140,7 @@ def noise_section(results: Results) -> list[str]:
         published = {float(k): v["MOTA"] for k, v in paper_results()[table].items()}
         lines = ["| | " + " | ".join(f"{s:g}" for s in levels) + " |", "|---|" + "---:|" * len(levels)]
         for label in _labels(results):
-            cells = [f"{100 * mean_score(at_level(results, kind, s), label, 'mota'):.1f}" for s in levels]
+            cells = [score_text(at_level(results, kind, s), label, "mota", True) for s in levels]
             lines.append(f"| {label} | " + " | ".join(cells) + " |")
         cells = [f"({published[s]:.1f})" if s in published else "" for s in levels]
         lines.append("| paper: TrackFish3D | " + " | ".join(cells) + " |")

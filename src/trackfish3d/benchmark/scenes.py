@@ -18,17 +18,27 @@ STAMP = "made_by.txt"
 
 @dataclass(frozen=True)
 class SceneSpec:
-    """A scene: ``base`` as it is, or with noise of level ``sigma`` on its calibration or detections."""
+    """A scene: ``base`` as it is, or with noise of level ``sigma`` on its calibration or detections.
+
+    ``seed`` above 0 is another school of the same kind: how far a score depends on the one school that was simulated.
+    """
 
     base: str
     source: Literal["synfish", "zef"] = "synfish"
     noise: Literal["none", "calibration", "detection"] = "none"
     sigma: float = 0.0
+    seed: int = 0
 
     @property
     def name(self) -> str:
         """Name of the scene's folder, and of the scene in results."""
-        return self.base if self.noise == "none" else f"{self.base}-{self.noise}-{self.sigma:g}"
+        clean = f"{self.base}-seed{self.seed}" if self.seed else self.base
+        return clean if self.noise == "none" else f"{clean}-{self.noise}-{self.sigma:g}"
+
+    @property
+    def clean(self) -> "SceneSpec":
+        """The same scene without noise."""
+        return SceneSpec(self.base, self.source, seed=self.seed)
 
 
 def check_scene(spec: SceneSpec) -> None:
@@ -42,23 +52,24 @@ def check_scene(spec: SceneSpec) -> None:
 def prepare(spec: SceneSpec, folder: Path, source: Path | None) -> Path:
     """Make the scene in ``folder`` unless it is there as the present code makes it, and return its recording's folder.
 
-    ``source`` holds SynFish recordings made before (used where they have the scene), or the 3D-ZeF sequences.
+    ``source`` holds SynFish recordings made before (used where they have the scene: ``test1``, ``test1-seed1``), or
+    the 3D-ZeF sequences.
     """
     target = folder / spec.name
     if is_made(spec, folder):
         return target
     if spec.noise != "none":
-        clean = Recording.open(prepare(SceneSpec(spec.base, spec.source), folder, source))
+        clean = Recording.open(prepare(spec.clean, folder, source))
         add = add_calibration_noise if spec.noise == "calibration" else add_detection_noise
         add(clean, target, spec.sigma, NOISE_SEED)
     elif spec.source == "zef":
         if source is None:
             raise InputError("3D-ZeF: where is it? Give --data FOLDER or set TRACKFISH3D_DATA")
         write_sequence(spec.base, source, target)
-    elif source is not None and (source / spec.base / "recording.toml").is_file():
-        return source / spec.base
+    elif source is not None and (source / spec.name / "recording.toml").is_file():
+        return source / spec.name
     else:
-        write_scene(benchmark_scenes([spec.base])[0], target)
+        write_scene(benchmark_scenes([spec.base])[0], target, seed_offset=spec.seed)
     with atomic_path(target / STAMP) as temporary:
         temporary.write_text(code_digest(SCENE_CODE) + "\n", encoding="utf-8")
     return target

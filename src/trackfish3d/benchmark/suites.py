@@ -3,12 +3,11 @@
 import json
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError
 from ..files import atomic_path
 from .jobs import ORACLE, Job, Variant, by_scene, in_parallel, parse_variant, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
@@ -39,31 +38,24 @@ class Suite:
     variants: tuple[Variant, ...]
     gate: float
     source: Path | None = None
-    skipped: tuple[str, ...] = field(default=())
 
 
 Done = Callable[[str, int, int], None]
 
 
-def choose_variants(names: Sequence[str]) -> tuple[tuple[Variant, ...], tuple[str, ...]]:
-    """Variants of the names that exist, and one line for each that does not."""
-    variants, skipped = [], []
-    for name in names:
-        try:
-            variants.append(parse_variant(name))
-        except InputError as error:
-            skipped.append(str(error))
-    if not variants:
-        raise InputError(skipped[0] if skipped else "no methods to run: give --methods a,b,c")
-    return tuple(variants), tuple(skipped)
-
-
 def make_suite(
-    name: str, methods: Sequence[str] | None, scenes: Sequence[str] | None, source: Path | None = None
+    name: str,
+    methods: Sequence[str] | None,
+    scenes: Sequence[str] | None,
+    source: Path | None = None,
+    seeds: int = 1,
 ) -> Suite:
-    """Return the suite of a sub-command, with the caller's methods and scenes where given."""
+    """Return the suite of a sub-command, with the caller's methods and scenes where given.
+
+    ``seeds`` schools of each SynFish scene are run; 3D-ZeF has the fish it has.
+    """
     defaults = {"peers": PEERS, "ablation": ABLATION}.get(name, GEOMETRIC)
-    variants, skipped = choose_variants(methods or defaults)
+    variants = tuple(parse_variant(m) for m in methods or defaults)
     title, gate = TITLES[name], GATE_SYNFISH
     if name == "zef":
         gate = GATE_CM
@@ -82,7 +74,9 @@ def make_suite(
         specs = [SceneSpec(s) for s in scenes or default]
     for spec in specs:
         check_scene(spec)
-    return Suite(name, title, tuple(dict.fromkeys(specs)), variants, gate, source, skipped)
+    if name != "zef":
+        specs = [replace(spec, seed=seed) for spec in specs for seed in range(seeds)]
+    return Suite(name, title, tuple(dict.fromkeys(specs)), variants, gate, source)
 
 
 TITLES = {
@@ -101,7 +95,7 @@ def run_suite(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[st
     """Make the scenes, run the jobs, and write ``results.json``; returns the results scene by scene."""
     folders = prepare_scenes(suite, out, workers, done)
     source = None if suite.source is None else str(suite.source)
-    jobs = [Job(s.name, v, suite.gate, source) for s in suite.scenes for v in suite.variants]
+    jobs = [Job(s.name, v, suite.gate, source, s.base, s.seed) for s in suite.scenes for v in suite.variants]
     finished = 0
 
     def heard(result: dict[str, Any]) -> None:
@@ -124,7 +118,7 @@ def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[st
     for noisy in (False, True):
         specs = [s for s in suite.scenes if (s.noise != "none") == noisy]
         if noisy:
-            clean = {SceneSpec(s.base, s.source) for s in specs} - set(suite.scenes)
+            clean = {s.clean for s in specs} - set(suite.scenes)
             for spec in sorted(clean, key=lambda s: s.name):
                 prepare(spec, out / "scenes", suite.source)
         count = 0
@@ -152,7 +146,6 @@ def summary(suite: Suite, results: list[dict[str, Any]]) -> dict[str, Any]:
             scene: {label: {k: v for k, v in r.items() if k not in ("scene", "label")} for label, r in rows.items()}
             for scene, rows in by_scene(results).items()
         },
-        "skipped": list(suite.skipped),
     }
 
 

@@ -18,7 +18,7 @@ from ..benchmark.plots import (
     plot_trajectories,
     trajectories_of,
 )
-from ..benchmark.report import write_report
+from ..benchmark.report import score_text, write_report
 from ..benchmark.suites import Suite, make_suite, run_suite
 from ..benchmark.zef import zef_folder
 from ..errors import InputError
@@ -39,12 +39,17 @@ Scenes = Annotated[str | None, typer.Option("--scenes", help="Comma-separated na
 Data = Annotated[Path | None, typer.Option("--data", help="SynFish recordings made before; they are simulated else.")]
 ZefData = Annotated[Path | None, typer.Option("--data", help="Folder with 3D-ZeF; otherwise TRACKFISH3D_DATA.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
+Seeds = Annotated[
+    int, typer.Option("--seeds", min=1, help="Schools simulated for each scene; scores are mean and spread over them.")
+]
 
 
 @app.command()
-def synfish(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+def synfish(
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+) -> None:
     """SynFish's test scenes (4 to 16 fish), gate 1.0."""
-    _run("synfish", out, methods, scenes, data, workers)
+    _run("synfish", out, methods, scenes, data, workers, seeds)
 
 
 @app.command()
@@ -55,28 +60,34 @@ def zef(out: Out, methods: Methods = None, scenes: Scenes = None, data: ZefData 
 
 @app.command()
 def robustness(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
 ) -> None:
     """Calibration noise of 0.05, 0.1, 0.2 and detection noise of 0.05, 0.1, 0.2, 0.4."""
-    _run("robustness", out, methods, scenes, data, workers)
+    _run("robustness", out, methods, scenes, data, workers, seeds)
 
 
 @app.command()
-def density(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+def density(
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+) -> None:
     """Scenes of 30 and 100 fish."""
-    _run("density", out, methods, scenes, data, workers)
+    _run("density", out, methods, scenes, data, workers, seeds)
 
 
 @app.command()
-def ablation(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+def ablation(
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+) -> None:
     """Methods with parts taken away: Kalman filter, gap filling, patience, box test."""
-    _run("ablation", out, methods, scenes, data, workers)
+    _run("ablation", out, methods, scenes, data, workers, seeds)
 
 
 @app.command()
-def peers(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+def peers(
+    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+) -> None:
     """Other groups' trackers on the same detections: OpenPTV, 2D trackers lifted to 3D, matchSVT."""
-    _run("peers", out, methods, scenes, data, workers)
+    _run("peers", out, methods, scenes, data, workers, seeds)
 
 
 @app.command()
@@ -93,11 +104,11 @@ def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers =
     print(audit_report(out, rows, _command()))
 
 
-def _run(name: str, out: Path, methods: str | None, scenes: str | None, source: Path | None, workers: int) -> None:
-    suite = make_suite(name, split(methods), split(scenes), source)
+def _run(
+    name: str, out: Path, methods: str | None, scenes: str | None, source: Path | None, workers: int, seeds: int = 1
+) -> None:
+    suite = make_suite(name, split(methods), split(scenes), source, seeds)
     console = Console(stderr=True)
-    for line in suite.skipped:
-        console.print(line, highlight=False)
     with _bar() as bar:
         results = run_suite(suite, out, workers, _listener(bar))
     good = [r for r in results if "error" not in r]
@@ -107,6 +118,8 @@ def _run(name: str, out: Path, methods: str | None, scenes: str | None, source: 
     write_report(out / "report.md", suite, results, _command(), draw(suite, good, out))
     for r in good:
         print(f"{r['scene']:<24} {r['label']:<26} MOTA {100 * (r['scores']['mota'] or 0):6.1f}")
+    for label in dict.fromkeys(r["label"] for r in good if suite.name != "robustness"):
+        print(f"{'average':<24} {label:<26} MOTA {score_text(good, label, 'mota', True):>6}")
     print(f"{out / 'report.md'}, {out / 'results.json'}")
     if not good:
         raise InputError(f"nothing could be run: {results[0]['error'] if results else 'no scenes'}")
