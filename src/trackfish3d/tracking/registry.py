@@ -28,6 +28,7 @@ _METHODS: dict[str, Entry] = {
     "sort2d": Entry(f"{_BASELINES}.single_view:Sort2D", "SORT in each view, matched once, triangulated"),
     "external": Entry(f"{_BASELINES}.external:External", "2D tracks of another program with shared ids, triangulated"),
     "paper": Entry("trackfish3d.tracking.paper:Paper", "the published network and tracker; needs a trained model"),
+    "joint": Entry("trackfish3d.tracking.joint.method:Joint", "views and time decided together"),
     "openptv": Entry(f"{_BASELINES}.openptv:OpenPTV", "OpenPTV correspondences, linked by trackpy or laptrack"),
 }
 

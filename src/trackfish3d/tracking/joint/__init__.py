@@ -1,0 +1,1 @@
+"""The joint tracker: views and time are decided together."""

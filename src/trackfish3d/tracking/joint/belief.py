@@ -1,0 +1,74 @@
+"""What the joint tracker believes about a recording: noise, motion, chances. All of it comes from the detections."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cameras.rig import CameraRig
+from ...recordings.detections import Detections
+from .cues import ROUND
+
+Array = NDArray[np.float64]
+FLOOR_PX = 0.5  # no detector is better than this
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """Parameters of the likelihoods; C cameras.
+
+    ``noise`` (C,) standard deviation of a centroid, as a share of its box's diagonal, or px where ``points``.
+    ``acceleration`` standard deviation of the velocity's change in a frame, ``velocity`` of an unknown velocity, world
+    units a frame. ``clear``, ``hidden`` (C,) chance to be detected in full view, and at the place of another.
+    ``clutter`` (C,) false detections a px^2 and frame. ``births`` new animals a world unit^3 and frame.
+    ``body_length`` world units. ``scales`` (3,): see `cues.cues`; zero switches a cue off.
+    """
+
+    noise: Array
+    acceleration: float
+    velocity: float
+    clear: Array
+    hidden: Array
+    clutter: Array
+    births: float
+    body_length: float
+    scales: Array
+    points: bool = False
+
+    def with_(self, **changes: object) -> "Belief":
+        """Return a copy with changes."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Sights:
+    """Detections as the kernels want them, all frames: (N,) columns and rays (N, 3)."""
+
+    camera: NDArray[np.int64]
+    u: Array
+    v: Array
+    noise: Array
+    log_size: Array
+    axis: Array
+    origin: Array
+    direction: Array
+
+    @classmethod
+    def of(cls, rig: CameraRig, detections: Detections, belief: Belief) -> "Sights":
+        """Prepare detections: rays through lens and water once, noise in px, log size and axis of each."""
+        camera = detections.camera.astype(np.int64)
+        diagonal = np.hypot(detections.x2 - detections.x1, detections.y2 - detections.y1)
+        noise = belief.noise[camera] * (1.0 if belief.points else diagonal)
+        origin, direction = np.full((len(camera), 3), np.nan), np.full((len(camera), 3), np.nan)
+        for c, cam in enumerate(rig):
+            mine = camera == c
+            rays = cam.rays(detections.centroids[mine])
+            origin[mine], direction[mine] = rays.origin, rays.direction
+        axis = np.full(len(camera), np.nan)
+        if detections.angle is not None and detections.major is not None and detections.minor is not None:
+            long = detections.major > ROUND * detections.minor
+            axis[long] = detections.angle[long]
+        return cls(
+            camera, np.ascontiguousarray(detections.u), np.ascontiguousarray(detections.v),
+            np.maximum(noise, FLOOR_PX), np.log(np.maximum(diagonal, 1e-3)), axis, origin, direction,
+        )  # fmt: skip

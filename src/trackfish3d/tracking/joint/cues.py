@@ -1,0 +1,89 @@
+"""What a detection's size and shape say about whose it is, and how likely an animal is detected at all.
+
+Each cue is a log-likelihood ratio: how much more often a detection of the same animal differs that little from its last
+one in the same view than the detection of any other does. Both distributions are fitted on the recording itself
+(`fit`), so that cues of different kinds add up.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+OUTLIER = 0.15  # share of detections whose size and shape say nothing: covered, merged, cut
+ROUND = 1.3  # below this ratio of axes a mask has no direction
+
+
+@njit(cache=True, error_model="numpy")
+def size_ratio(difference, age, scale, chance):  # type: ignore[no-untyped-def]
+    """Log-likelihood ratio of a difference of log sizes after ``age`` frames.
+
+    Same animal: Laplace of ``scale`` that widens with the root of age; any animal: Gaussian of deviation ``chance``.
+    """
+    width = scale * math.sqrt(age)
+    if width >= chance:
+        return 0.0
+    other = math.exp(-0.5 * (difference / chance) ** 2) / (chance * math.sqrt(2.0 * math.pi))
+    same = math.exp(-abs(difference) / width) / (2.0 * width)
+    return math.log(((1.0 - OUTLIER) * same + OUTLIER * other) / max(other, 1e-9) + 1e-12)
+
+
+@njit(cache=True, error_model="numpy")
+def axis_ratio(difference, age, scale):  # type: ignore[no-untyped-def]
+    """Log-likelihood ratio of a difference of axis angles, radians: Laplace against uniform."""
+    turned = abs(difference) % math.pi
+    turned = min(turned, math.pi - turned)
+    width = scale * math.sqrt(age)
+    if width >= 0.5:
+        return 0.0
+    same = math.exp(-turned / width) / (2.0 * width)
+    return math.log((1.0 - OUTLIER) * same * math.pi + OUTLIER)
+
+
+@njit(cache=True, error_model="numpy")
+def cues(  # type: ignore[no-untyped-def]
+    now, memory_size, memory_axis, memory_frame, camera, log_size, axis, scales, out
+):
+    """Fill out (T, N) with the cues of each detection for each track.
+
+    memory_size, memory_axis, memory_frame (T, C) : log size, axis angle (NaN for none) and frame of the last detection
+    in each view (-1 for none). camera, log_size, axis (N,). scales : size scale, size chance, axis scale.
+    """
+    out[:] = 0.0
+    for t in range(memory_size.shape[0]):
+        for d in range(camera.shape[0]):
+            c = camera[d]
+            if memory_frame[t, c] < 0:
+                continue
+            age = float(now - memory_frame[t, c])
+            if scales[0] > 0.0:
+                out[t, d] += size_ratio(log_size[d] - memory_size[t, c], age, scales[0], scales[1])
+            turned = axis[d] - memory_axis[t, c]
+            if scales[2] > 0.0 and not math.isnan(turned):
+                out[t, d] += axis_ratio(turned, age, scales[2])
+
+
+@njit(cache=True, error_model="numpy")
+def chances(pixel, seen, sizes, memory_size, shown, clear, hidden, typical, out):  # type: ignore[no-untyped-def]
+    """Fill out (T, C) with the chance that each track is detected in each view.
+
+    pixel (T, C, 2), seen (T, C) : of `kernels.look`. shown (T,) bool : tracks that may stand before others. clear,
+    hidden (C,) : chance in full view, and at the place of another. typical (C,) : log size of a detection.
+    An animal near another in the image may be covered by it or merged with it; which is in front is not asked, since
+    detectors lose either.
+    """
+    for c in range(seen.shape[1]):
+        for t in range(seen.shape[0]):
+            out[t, c] = 0.0
+            if not seen[t, c]:
+                continue
+            u, v = pixel[t, c, 0], pixel[t, c, 1]
+            if not (0.0 <= u < sizes[c, 0] and 0.0 <= v < sizes[c, 1]):
+                continue
+            size = math.exp(memory_size[t, c] if not math.isnan(memory_size[t, c]) else typical[c])
+            nearest = np.inf
+            for s in range(seen.shape[0]):
+                if s != t and shown[s] and seen[s, c]:
+                    nearest = min(nearest, (pixel[s, c, 0] - u) ** 2 + (pixel[s, c, 1] - v) ** 2)
+            cover = math.exp(-nearest / (0.1225 * size * size)) if size > 0.0 else 0.0
+            out[t, c] = clear[c] - (clear[c] - hidden[c]) * cover

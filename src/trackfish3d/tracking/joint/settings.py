@@ -1,0 +1,20 @@
+"""Settings of the joint tracker."""
+
+from pydantic import Field
+
+from ..method import MethodSettings
+
+
+class JointSettings(MethodSettings):
+    """Settings of the joint tracker. All of them are numbers of frames or of log-likelihood, none is a length."""
+
+    window: int = Field(default=12, ge=2, description="frames after which a candidate is confirmed or dropped: the delay")
+    max_age: int = Field(default=30, ge=0, description="frames a confirmed track may go unseen")
+    candidate_age: int = Field(default=2, ge=0, description="frames a candidate may go unseen")
+    most_spread: float = Field(default=1.0, gt=0, description="uncertainty at which a track is lost, body lengths")
+    most_loss: float = Field(default=15.0, gt=0, description="fall of its score at which a candidate is dropped")
+    least_birth: float = Field(default=0.0, description="score of a first sighting that makes a candidate")
+    least: float = Field(default=30.0, description="score that confirms a candidate")
+    gate: float = Field(default=20.0, gt=0, description="largest squared distance of a detection, in deviations")
+    most_nodes: int = Field(default=20000, ge=1, description="steps after which the search in a component ends")
+    most_candidates: int = Field(default=3000, ge=1, description="candidates alive at most")
