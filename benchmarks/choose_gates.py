@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from trackfish3d.baselines.geometric import KalmanSettings, Sort3D, hungarian_match, link_by_kalman
-from trackfish3d.baselines.grouping import group_frames, groups_to_tracks
+from trackfish3d.baselines.grouping import group_frames
 from trackfish3d.evaluation import evaluate
 from trackfish3d.recordings import Groups, Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.tracking.linking import link_nearest
+from trackfish3d.tracking.linking import groups_to_tracks, link_nearest
 from trackfish3d.tracking.postprocess import postprocess
 from trackfish3d.tracking.scale import box_size, estimate_scale
 

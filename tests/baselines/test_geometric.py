@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
+from trackfish3d.association.grouping import merge
 from trackfish3d.baselines.geometric import Hungarian, Sort3D, greedy_match, hungarian_match
-from trackfish3d.baselines.grouping import group_frames, merge
+from trackfish3d.baselines.grouping import group_frames
 from trackfish3d.baselines.oracle import shown_by, track_oracle, true_groups
 from trackfish3d.baselines.svt import match_svt
 from trackfish3d.cameras import CameraRig

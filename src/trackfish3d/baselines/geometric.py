@@ -19,10 +19,10 @@ from ..recordings.detections import Detections
 from ..recordings.groups import Groups
 from ..recordings.tracks import Tracks
 from ..tracking.kalman import MotionNoise
-from ..tracking.linking import link_kalman, link_nearest
+from ..tracking.linking import groups_to_tracks, link_kalman, link_nearest
 from ..tracking.method import Method, MethodSettings, Progress
 from ..tracking.scale import Scale, box_size, estimate_scale
-from .grouping import Array, Flags, Ints, group_frames, groups_to_tracks
+from .grouping import Array, Flags, Ints, group_frames
 
 # Chosen once, on the eight SynFish train scenes (benchmarks/choose_gates.py): mean MOTA changes by less than half a
 # point over gates of 0.5 to 1 body length and over fourfold noise; the smallest gate of that plateau was taken.

@@ -10,14 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from ..association.grouping import triangulated
 from ..cameras.rig import CameraRig
 from ..errors import InputError, MissingExtraError
 from ..recordings.detections import Detections
 from ..recordings.groups import Groups
 from ..recordings.tracks import Tracks
+from ..tracking.linking import groups_to_tracks
 from ..tracking.method import Progress
 from .geometric import GeometricMethod, GeometricSettings
-from .grouping import Array, Flags, Ints, groups_to_tracks, triangulated
+from .grouping import Array, Flags, Ints
 from .openptv_rig import convert_rig
 
 EXTRA = "peers"
@@ -55,11 +57,12 @@ class OpenPTV(GeometricMethod):
             progress(k + 1, len(detections.frames))
         groups = triangulated(
             rig,
-            detections,
             np.array(frame, np.int64),
             np.concatenate(members) if members else np.zeros(0, np.int64),
             np.array([len(m) for m in members], np.int64),
-            self.settings.contain,
+            detections.camera,
+            detections.centroids,
+            detections.boxes if self.settings.contain else None,
         )
         return groups_to_tracks(rig, detections, groups, self.link(groups))
 

@@ -8,15 +8,16 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..assignment import assign
+from ..association.grouping import triangulated
 from ..cameras.rig import CameraRig
 from ..errors import InputError
 from ..recordings.detections import Detections
 from ..recordings.groups import Groups
 from ..recordings.tracks import Tracks
 from ..recordings.truth import Truth
+from ..tracking.linking import groups_to_tracks
 from ..tracking.postprocess import postprocess
 from .geometric import KalmanSettings, Sort3D, link_by_kalman
-from .grouping import groups_to_tracks, triangulated
 
 Ints = NDArray[np.int64]
 
@@ -32,7 +33,7 @@ def true_groups(rig: CameraRig, detections: Detections, truth: Truth) -> Groups:
     shown = shown[(shown >= 0).sum(1) >= 2]
     frame = detections.frame[shown.max(1)] if len(shown) else np.zeros(0, np.int64)
     counts = (shown >= 0).sum(1).astype(np.int64)
-    return triangulated(rig, detections, frame, shown[shown >= 0], counts, contain=False)
+    return triangulated(rig, frame, shown[shown >= 0], counts, detections.camera, detections.centroids)
 
 
 def track_oracle(rig: CameraRig, detections: Detections, truth: Truth, settings: KalmanSettings) -> Tracks:

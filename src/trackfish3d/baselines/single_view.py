@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from ..association.grouping import triangulated
 from ..cameras.rig import CameraRig
 from ..errors import MissingExtraError
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
+from ..tracking.linking import groups_to_tracks
 from ..tracking.method import Method, MethodSettings, Progress
 from .geometric import GeometricSettings, Hungarian, resolve_error
-from .grouping import Ints, groups_to_tracks, triangulated
+from .grouping import Ints
 
 
 class SingleViewSettings(MethodSettings):
@@ -154,6 +156,8 @@ def lift(rig: CameraRig, detections: Detections, label: Ints) -> Tracks:
     owner = owner.ravel()
     enough = count >= 2
     kept = enough[owner]
-    groups = triangulated(rig, detections, point[enough, 0], rows[kept], count[enough].astype(np.int64), contain=False)
+    groups = triangulated(
+        rig, point[enough, 0], rows[kept], count[enough].astype(np.int64), detections.camera, detections.centroids
+    )
     # Triangulation may drop points: ask the members whose group it is.
     return groups_to_tracks(rig, detections, groups, label[groups.members[groups.offsets[:-1]]])

@@ -1,7 +1,7 @@
 """Points of successive frames to tracks: by nearest neighbour, and by a constant-velocity Kalman filter.
 
 Both take the points of all frames sorted by frame and return the track of each. A track lives for ``max_age`` frames
-without a point.
+without a point. `groups_to_tracks` then makes the tracks, with the detections behind every point.
 """
 
 import numpy as np
@@ -9,6 +9,11 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..assignment import assign
+from ..association.grouping import project_members
+from ..cameras.rig import CameraRig
+from ..recordings.detections import Detections
+from ..recordings.groups import Groups
+from ..recordings.tracks import Tracks
 from .kalman import MotionNoise, predict, update
 
 Array = NDArray[np.float64]
@@ -67,6 +72,26 @@ def link_kalman(
             float(gate), int(max_age),
         )
     )  # fmt: skip
+
+
+def groups_to_tracks(
+    rig: CameraRig, detections: Detections, groups: Groups, track: Ints, confidence: Array | None = None
+) -> Tracks:
+    """Tracks whose points are groups; ``track`` (G,) says whose, ``confidence`` (G,) how sure that is, if known."""
+    owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
+    seen = project_members(rig, detections.camera[groups.members], groups.position[owner])
+    error = np.linalg.norm(seen - detections.centroids[groups.members], axis=1)
+    counts = np.maximum(np.diff(groups.offsets), 1)
+    return Tracks.build(
+        groups.frame,
+        track,
+        groups.position,
+        covariance=groups.covariance,
+        error_px=np.bincount(owner, weights=error, minlength=len(groups)) / counts,
+        confidence=confidence,
+        detection=groups.detection_of(detections.camera, len(rig)),
+        cameras=rig.names,
+    )
 
 
 def _offsets(frame: Ints) -> Ints:
