@@ -146,8 +146,13 @@ class Engine:
             per[who] = (value[chosen] - value[first]) / count
             if sure:
                 margin[who] = _margins(owner, sets, value, chosen)
-                used = members[who][members[who] >= 0]
-                free[used] = False
+                # one view alone does not prove an animal: what it used, candidates may still claim
+                firm = members[who][(members[who] >= 0).sum(1) >= 2]
+                free[firm[firm >= 0]] = False
+            else:
+                alone = (members[who] >= 0).sum(1) < 2
+                weight[who[alone]] = np.minimum(value[first][alone], 0.0)
+                per[who[alone]] = 0.0
         correct(pool.state, pool.cov, pixel, J, members, u, v, r)
         self._remember(pool, frame, members, weight, per, rows.start, size, axis)
         new = self._births(frame, rows, sights, begin, camera, u, v, r, free, members)
@@ -249,7 +254,11 @@ class Engine:
         seen = rows[rows >= 0]
         first = int(seen.min()) if len(seen) else 0
         last = int(seen.max()) + 1 if len(seen) else 1
-        chosen, _ = explain(pool.score[candidate], rows, pool.window_gain[candidate], first, last - first, s.least)
+        held = pool.window_rows[pool.confirmed]
+        held = held[(held >= 0).sum(2) >= 2]
+        chosen, _ = explain(
+            pool.score[candidate], rows, pool.window_gain[candidate], held[held >= 0], first, last - first, s.least
+        )
         risen = candidate[chosen & old[candidate]]
         pool.confirmed[risen] = True
         self.confirmed.update(pool.name[risen].tolist())

@@ -1,6 +1,5 @@
 """Method ``joint``: one assignment over views and time."""
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,47 +12,14 @@ from ...recordings.tracks import Tracks
 from ..method import Method, Progress
 from ..scale import box_size, estimate_scale
 from .belief import Belief, Sights
-from .engine import Engine, FrameLog
+from .engine import Engine
+from .fitting import fit
+from .paths import Paths
 from .settings import JointSettings
 from .smoothing import smooth
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(eq=False)
-class Paths:
-    """Confirmed tracks as columns, sorted by name and frame: (N,) name, frame, members (N, C), state, cov, margin."""
-
-    name: Ints
-    frame: Ints
-    members: Ints
-    state: Array
-    cov: Array
-    margin: Array
-
-    @classmethod
-    def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
-        """Collect the logs of these tracks, without the frames after their last detection."""
-        wanted = np.array(sorted(names), np.int64)
-        keep = [np.isin(g.name, wanted) for g in logs]
-        cat = {k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
-               for k in ("name", "members", "state", "cov", "margin")}
-        frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
-        order = np.lexsort((frame, cat["name"]))
-        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov", "margin")))
-        hit = (paths.members >= 0).any(1)
-        low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
-        np.minimum.at(low, paths.name[hit], paths.frame[hit])
-        np.maximum.at(high, paths.name[hit], paths.frame[hit])
-        return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
-
-    def take(self, rows: Any) -> "Paths":
-        return Paths(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
-
-    @property
-    def begin(self) -> Ints:
-        return np.append(np.flatnonzero(np.diff(self.name, prepend=-1)), len(self.name)).astype(np.int64)
 
 
 class Joint(Method):
@@ -63,6 +29,9 @@ class Joint(Method):
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
         belief = first_belief(rig, detections)
+        for _ in range(self.settings.fit_rounds):
+            belief = refit(rig, detections, belief, self.settings)
+        self.belief = belief
         sights = Sights.of(rig, detections, belief)
         engine = Engine(rig, belief, self.settings)
         frames = detections.frames
@@ -79,6 +48,23 @@ class Joint(Method):
             paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
             observed=(paths.members >= 0).any(1), cameras=rig.names,
         )  # fmt: skip
+
+
+def refit(rig, detections, belief, settings):
+    frames = detections.frames
+    k = np.arange(max(len(frames) // 2 - settings.fit_frames // 2, 0), min(len(frames) // 2 + settings.fit_frames // 2, len(frames)))
+    rows = slice(int(detections.offsets[k[0]]), int(detections.offsets[k[-1] + 1]))
+    part = detections.select(np.arange(rows.start, rows.stop))
+    sights = Sights.of(rig, part, belief)
+    engine = Engine(rig, belief, settings)
+    for i in range(len(part.frames)):
+        engine.step(int(part.frames[i]), part.at(i), sights)
+    engine.finish()
+    if not engine.confirmed:
+        return belief
+    paths = Paths.of(engine.logs, engine.confirmed)
+    smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
+    return fit(rig, sights, paths, len(part.frames), belief)
 
 
 def first_belief(rig: CameraRig, detections: Detections) -> Belief:

@@ -18,3 +18,5 @@ class JointSettings(MethodSettings):
     gate: float = Field(default=20.0, gt=0, description="largest squared distance of a detection, in deviations")
     most_nodes: int = Field(default=20000, ge=1, description="steps after which the search in a component ends")
     most_candidates: int = Field(default=3000, ge=1, description="candidates alive at most")
+    fit_rounds: int = Field(default=2, ge=0, description="runs on a stretch of the recording that fit noise and chances")
+    fit_frames: int = Field(default=200, ge=10, description="frames of that stretch")

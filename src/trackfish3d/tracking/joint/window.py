@@ -5,14 +5,14 @@ from numba import njit
 
 
 @njit(cache=True)
-def explain(score, detection, gain, first, n_detections, least):  # type: ignore[no-untyped-def]
+def explain(score, detection, gain, taken, first, n_detections, least):  # type: ignore[no-untyped-def]
     """Choose candidates so that no detection counts twice.
 
     Parameters
     ----------
     score (K,) : log-likelihood ratio of each candidate's whole life. detection (K, W, C) : rows it used in the frames
-    of the window, -1 for none; gain (K, W, C) : their share of the score. first : lowest row of the window;
-    n_detections : number of its rows. least : score that a candidate must keep.
+    of the window, -1 for none; gain (K, W, C) : their share of the score. taken (M,) : rows that confirmed tracks used.
+    first : lowest row of the window; n_detections : number of its rows. least : score that a candidate must keep.
 
     Returns
     -------
@@ -26,7 +26,10 @@ def explain(score, detection, gain, first, n_detections, least):  # type: ignore
     kept = score.copy()
     fresh = np.full(k, 0, np.int64)
     used = np.zeros(n_detections, np.bool_)
-    rounds = 0
+    for d in taken:
+        if first <= d < first + n_detections:
+            used[d - first] = True
+    rounds = 1
     open_ = np.ones(k, np.bool_)
     while True:
         best = -1

@@ -1,0 +1,53 @@
+"""Confirmed tracks as columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .engine import FrameLog
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Paths:
+    """Confirmed tracks as columns, sorted by name and frame: (N,) name, frame, members (N, C), state, cov, margin."""
+
+    name: Ints
+    frame: Ints
+    members: Ints
+    state: Array
+    cov: Array
+    margin: Array
+
+    @classmethod
+    def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
+        """Collect the logs of these tracks, without the frames after their last detection."""
+        wanted = np.array(sorted(names), np.int64)
+        keep = [np.isin(g.name, wanted) for g in logs]
+        cat = {k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
+               for k in ("name", "members", "state", "cov", "margin")}
+        frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
+        order = np.lexsort((frame, cat["name"]))
+        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov", "margin")))
+        hit = (paths.members >= 0).any(1)
+        low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
+        np.minimum.at(low, paths.name[hit], paths.frame[hit])
+        np.maximum.at(high, paths.name[hit], paths.frame[hit])
+        return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
+
+    def take(self, rows: Any) -> "Paths":
+        return Paths(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
+
+    @property
+    def begin(self) -> Ints:
+        return np.append(np.flatnonzero(np.diff(self.name, prepend=-1)), len(self.name)).astype(np.int64)
+
+    def longer_than(self, frames: int) -> "Paths":
+        """Tracks of more than this many frames."""
+        begin = self.begin
+        long = np.diff(begin) > frames
+        return self.take(np.repeat(long, np.diff(begin)))
