@@ -1,0 +1,1 @@
+"""From trajectories to behaviour: kinematics, collective measures, abnormal animals."""
