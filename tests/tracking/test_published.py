@@ -5,6 +5,8 @@ import pytest
 
 from trackfish3d.tracking.published import PublishedTracker, TrackerSettings
 
+from .slow_published import SlowTracker
+
 
 def walk(frames, start, velocity):
     return np.asarray(start) + np.arange(frames)[:, None] * np.asarray(velocity)
@@ -85,8 +87,8 @@ def test_one_end_is_joined_to_one_beginning_only():
     assert final[two[0]] != final[two[1]]
 
 
-def test_online_is_offline_before_stitching():
-    # What update returned is what a second run over all frames at once returns: no number is ever revised.
+def test_numbers_are_never_revised():
+    # What update returned after 30 frames is what it returned for them after 50.
     rng = np.random.default_rng(0)
     paths = np.cumsum(rng.normal(scale=0.05, size=(6, 50, 3)), axis=1) + rng.uniform(-3, 3, (6, 1, 3))
     missing = {(int(a), int(f)) for a, f in zip(rng.integers(0, 6, 60), rng.integers(0, 50, 60), strict=True)}
@@ -95,6 +97,52 @@ def test_online_is_offline_before_stitching():
     once, _ = run(paths, embeddings, missing)
     partial, _ = run(paths[:, :30], embeddings, {m for m in missing if m[1] < 30})
     np.testing.assert_array_equal(once[:, :30], partial)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_tracker_is_the_plain_one(seed):
+    """Crowded, noisy, with long absences and a predictor that turns: every rule has its turn."""
+    rng = np.random.default_rng(seed)
+    animals, frames, width = 9, 90, 8
+    paths = np.cumsum(rng.normal(scale=0.12, size=(frames, animals, 3)), axis=0) + rng.uniform(-1.5, 1.5, (animals, 3))
+    looks = rng.normal(size=(animals, width))
+    turn = np.linalg.qr(np.eye(width) + 0.15 * rng.normal(size=(width, width)))[0]
+    turn *= np.sign(np.diag(turn))  # near the identity
+    away = rng.random((frames, animals)) < 0.12
+    for animal in range(animals):
+        begin = rng.integers(10, frames - 35)
+        away[begin : begin + rng.integers(5, 35), animal] = True
+    settings = TrackerSettings()
+    fast = PublishedTracker(settings, lambda x: x @ turn.astype(np.float32))
+    slow = SlowTracker(settings, lambda x: x @ turn)
+    frame = 0
+    for f in range(frames):
+        frame += 1 if rng.random() < 0.9 else 3  # frames without any detection are not even announced
+        seen = np.flatnonzero(~away[f])
+        vectors = looks[seen] + 0.3 * rng.normal(size=(len(seen), width))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        assert fast.update(frame, paths[f, seen], vectors).tolist() == slow.update(frame, paths[f, seen], vectors)
+    final = fast.finish().tolist()
+    assert final == slow.finish()
+    assert slow.count > animals  # tracks broke
+    assert len(set(final)) < slow.count  # and some were stitched
+
+
+def test_lost_tracks_are_where_they_were_heading():
+    tracker = PublishedTracker()
+    for f in range(3):
+        tracker.update(f, np.array([[0.3 * f, 0, 0], [5, 0, 0]]), AXES[:2])
+    tracker.update(5, np.array([[5.0, 0, 0]]), AXES[1:2])
+    number, where = tracker.lost(5)
+    assert number.tolist() == [0]
+    np.testing.assert_allclose(where, [[0.6 + 3 * 0.3 * 0.91, 0, 0]])  # velocity after two steps: 0.7 + 0.3 * 0.7
+
+
+def test_a_tracker_that_saw_nothing_has_nothing():
+    tracker = PublishedTracker()
+    assert tracker.update(0, np.zeros((0, 3)), np.zeros((0, 8))).shape == (0,)
+    assert tracker.lost(0)[1].shape == (0, 3)
+    assert tracker.finish().shape == (0,)
 
 
 def test_settings_reject_unknown_names():
