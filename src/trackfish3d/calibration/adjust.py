@@ -63,13 +63,17 @@ class State:
 
 @dataclass
 class Free:
-    """What may move: ``lens`` (C, 12), ``pose`` (C, 6), ``board`` (F, 6), ``plane`` (Q, 3) height and tilts, ``index``."""
+    """What may move: ``lens`` (C, 12), ``pose`` (C, 6), ``board`` (F, 6), ``plane`` (Q, 3) height and tilts, ``index``.
+
+    ``prior`` (C, 12): standard deviation of what is known of the lens beforehand, infinite where nothing is.
+    """
 
     lens: Bools
     pose: Bools
     board: Bools
     plane: Bools
     index: bool = False
+    prior: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +130,7 @@ def predict(state: State, corners: Corners, want: Bools | None = None) -> tuple[
 
 def adjust(state: State, free: Free, corners: Corners, most_rounds: int = 200) -> Adjusted:
     """Move what is free until the robust squared pixel error is least."""
-    problem = _Problem(free, corners)
+    problem = _Problem(free, corners, state.lens[:, LENS_PLACES])
     scale = problem.scale(state)
     rounds = 0
     for _ in range(6):
@@ -145,8 +149,9 @@ def adjust(state: State, free: Free, corners: Corners, most_rounds: int = 200) -
 class _Problem:
     """The least-squares problem: what is free, numbered, and the corners."""
 
-    def __init__(self, free: Free, corners: Corners) -> None:
-        self.free, self.corners = free, corners
+    def __init__(self, free: Free, corners: Corners, expected: Array) -> None:
+        self.free, self.corners, self.expected = free, corners, expected
+        self.belief = np.zeros(free.lens.shape) if free.prior is None else np.where(free.lens, free.prior**-2.0, 0.0)
         count = len(free.lens)
         flags = np.concatenate([free.lens, free.pose], axis=1)
         self.shared_camera = np.full((count, _PER_CAMERA), -1)
@@ -176,6 +181,7 @@ class _Problem:
         limit = _HUBER * scale * np.sqrt(2.0)
         weight = np.where(size > limit, limit / np.maximum(size, 1e-12), 1.0) * seen
         cost = np.where(size > limit, limit * (2 * size - limit), size**2).sum()
+        cost += scale**2 * (self.belief * (state.lens[:, LENS_PLACES] - self.expected) ** 2).sum()
         return error, weight, row, float(cost)
 
     def scale(self, state: State) -> float:
@@ -184,13 +190,17 @@ class _Problem:
         size = np.linalg.norm(error, axis=1)
         return max(float(np.median(size)) / 1.1774, 1e-6)  # the median of a Rayleigh distribution is 1.1774 sigma
 
-    def normal(self, state: State, error: Array, weight: Array, row: Array) -> tuple[Array, ...]:
+    def normal(self, state: State, error: Array, weight: Array, row: Array, scale: float) -> tuple[Array, ...]:
         """Normal equations; rows of boards that do not move are those of an identity."""
         f, m = len(self.free.board), self.size
         H, g = np.zeros((m, m)), np.zeros(m)
         A, B, b = np.zeros((f, 6, 6)), np.zeros((f, m, 6)), np.zeros((f, 6))
         w = weight / self.corners.sigma**2
         accumulate(row, error, w, self.corners.camera, self.corners.board, self.places(state), H, g, A, B, b)
+        lens = self.shared_camera[:, :12][self.free.lens]
+        known = scale**2 * self.belief[self.free.lens]
+        H[lens, lens] += known
+        g[lens] += known * (self.expected - state.lens[:, LENS_PLACES])[self.free.lens]
         held = ~self.free.board
         A[held[:, :, None] | held[:, None, :]] = 0.0
         B.transpose(0, 2, 1)[held] = 0.0
@@ -206,7 +216,7 @@ class _Problem:
         used = 0
         while used < most:
             used += 1
-            parts = self.normal(state, error, weight, row)
+            parts = self.normal(state, error, weight, row, scale)
             moved = False
             while damping < 1e12:
                 step = self.step(parts, damping)
@@ -282,7 +292,7 @@ class _Problem:
         Directions that the corners do not tell get a very large one instead of an infinite one.
         """
         error, weight, row, _ = self.errors(state, scale)
-        H, _, A, B, _ = self.normal(state, error, weight, row)
+        H, _, A, B, _ = self.normal(state, error, weight, row, scale)
         out = np.full(self.shared_camera.shape, np.nan)
         if not self.size:
             return out, np.nan
@@ -298,4 +308,3 @@ class _Problem:
         deviation = np.sqrt(variance * r2)
         out[self.shared_camera >= 0] = deviation[self.shared_camera[self.shared_camera >= 0]]
         return out, float(deviation[self.index]) if self.index >= 0 else np.nan
-

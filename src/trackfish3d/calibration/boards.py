@@ -15,7 +15,9 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Picture = NDArray[np.uint8]
 
-HOW = "write chessboard:23x15:16 (inner corners, side of a square) or charuco:8x6:30:22:4X4_50 (squares, square, marker)"
+HOW = (
+    "write chessboard:23x15:16 (inner corners, side of a square) or charuco:8x6:30:22:4X4_50 (squares, square, marker)"
+)
 LEAST_CORNERS = 6  # of a ChArUco board; four would leave nothing over to judge the fit by
 
 
@@ -149,7 +151,9 @@ class Board:
         dictionary = aruco.getPredefinedDictionary(number)
         needed, held = size[0] * size[1] // 2, len(dictionary.bytesList)
         if needed > held:
-            raise InputError(f"--board: {size[0]} x {size[1]} squares need {needed} markers, {self.dictionary} has {held}")
+            raise InputError(
+                f"--board: {size[0]} x {size[1]} squares need {needed} markers, {self.dictionary} has {held}"
+            )
         board = aruco.CharucoBoard(size, self.square, self.marker, dictionary)
         board.setLegacyPattern(legacy)
         return board
@@ -163,7 +167,15 @@ def other_size(board: Board, picture: Picture) -> tuple[int, int] | None:
     if board.kind != "chessboard":
         return None
     c, r = board.columns, board.rows
-    for columns, rows in ((c - 1, r - 1), (r, c), (c - 2, r - 2), (c + 1, r + 1), (r - 1, c - 1), (c - 1, r), (c, r - 1)):
+    for columns, rows in (
+        (c - 1, r - 1),
+        (r, c),
+        (c - 2, r - 2),
+        (c + 1, r + 1),
+        (r - 1, c - 1),
+        (c - 1, r),
+        (c, r - 1),
+    ):
         if min(columns, rows) >= 3 and len(Board("chessboard", columns, rows, 1.0).find(picture)[0]):
             return columns, rows
     return None

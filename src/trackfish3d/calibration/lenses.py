@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..cameras import Camera
 from ..cameras.formats import read_calibration
-from ..cameras.formats._common import load_json
+from ..cameras.formats._common import load_json, sizes_from_matrices
 from ..errors import InputError
 from ._opencv import opencv
 from .boards import Board
@@ -25,6 +25,7 @@ MODELS: dict[str, tuple[int, ...]] = {
     "fisheye": (0, 1, 2, 3),
 }
 LEAST_PICTURES = 4
+UNKNOWN_SIZE = (1, 1)
 _START_PICTURES = 15
 
 
@@ -39,9 +40,11 @@ def blank_lens(name: str, size: tuple[int, int], model: str) -> Camera:
 def read_lenses(path: str | Path, views: Views) -> dict[str, Camera]:
     """Lenses of the cameras from any calibration file, or from a JSON list of ``K`` and ``dist`` without poses.
 
-    Cameras are found by name; where no name fits and there are as many lenses as cameras, they go by order.
+    A camera of `UNKNOWN_SIZE` gets the size of its lens. Cameras are found by name; where no name fits and there are as many lenses as cameras, they go by order.
     """
-    lenses = _bare(Path(path)) or [_at_origin(c) for c in _whole(path)]
+    lenses = _bare(Path(path)) or [
+        replace(c, R=np.eye(3), t=np.zeros(3), interfaces=()) for c in read_calibration(path)
+    ]
     by_name = {c.name: c for c in lenses}
     names = list(views.cameras)
     if not set(names) & set(by_name):
@@ -55,7 +58,9 @@ def read_lenses(path: str | Path, views: Views) -> dict[str, Camera]:
         if name not in by_name:
             continue
         lens = by_name[name]
-        if lens.size != (1, 1) and lens.size != size:
+        if size == UNKNOWN_SIZE:
+            size = sizes_from_matrices([lens.K], None)[0][0] if lens.size == UNKNOWN_SIZE else lens.size
+        if lens.size not in (UNKNOWN_SIZE, size):
             raise InputError(
                 f"{path}: camera {name} has {lens.size[0]} x {lens.size[1]} px there, its pictures {size[0]} x {size[1]}"
             )
@@ -67,14 +72,6 @@ def read_lenses(path: str | Path, views: Views) -> dict[str, Camera]:
             )
         found[name] = replace(lens, name=name, size=size)
     return found
-
-
-def _whole(path: str | Path) -> Any:
-    return read_calibration(path)
-
-
-def _at_origin(camera: Camera) -> Camera:
-    return replace(camera, R=np.eye(3), t=np.zeros(3), interfaces=())
 
 
 def _bare(path: Path) -> list[Camera]:
@@ -95,7 +92,7 @@ def _bare(path: Path) -> list[Camera]:
             raise InputError(f"{path}: camera {name}: K and dist must be numbers, K 3 x 3") from None
         try:
             fisheye = bool(entry.get("fisheye", False))
-            out.append(Camera(name, (1, 1), K, distortion, np.eye(3), np.zeros(3), fisheye))
+            out.append(Camera(name, UNKNOWN_SIZE, K, distortion, np.eye(3), np.zeros(3), fisheye))
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
     return out
@@ -143,7 +140,10 @@ def _calibrated(objects: list[Any], pixels: list[Any], blank: Camera) -> Array:
 def _varied(views: Views, pictures: list[Ints]) -> list[Ints]:
     """Pick pictures that differ most in where and how large the board is."""
     traits = np.array(
-        [np.concatenate([views.pixel[r].mean(0), 2 * views.pixel[r].std(0), 100 * _shape(views.pixel[r])]) for r in pictures]
+        [
+            np.concatenate([views.pixel[r].mean(0), 2 * views.pixel[r].std(0), 100 * _shape(views.pixel[r])])
+            for r in pictures
+        ]
     )
     chosen = [int(np.argmax([len(r) for r in pictures]))]
     distance = np.linalg.norm(traits - traits[chosen[0]], axis=1)

@@ -23,6 +23,7 @@ from .views import Ints, Views
 Array = NDArray[np.float64]
 _AMBIGUOUS = 3.0  # a second pose whose error is below this many times that of the first is kept as well
 _HYPOTHESES = 15  # moments tried as the origin of a relative pose
+_FAR = 0.03  # of the image's width: boards missed by more are not where a relative pose says
 _WITNESSES = 40  # moments asked whether they agree with it
 
 
@@ -162,7 +163,7 @@ def _relative_pose(
                 guesses += [q @ turn @ np.linalg.inv(p) for turn in turns]
     corners = board.points[[0, board.columns - 1, -board.columns, -1]]
     miss = np.array([[_miss(lenses, board, corners, turns, guess, *pair) for pair in pairs] for guess in guesses])
-    reach = np.median(miss.min(axis=0)) * 3 + 2.0
+    reach = _FAR * lenses[pairs[0][1].camera].size[0]
     score = np.minimum(miss / reach, 1.0).sum(axis=1)
     best = int(np.argmin(score))
     agreeing = miss[best] < reach

@@ -62,9 +62,7 @@ class Views:
         key = self.moment * len(self.cameras) + self.camera
         starts = np.flatnonzero(np.diff(key, prepend=-1))
         ends = np.append(starts[1:], len(key))
-        return [
-            (int(self.camera[a]), int(self.moment[a]), np.arange(a, b)) for a, b in zip(starts, ends, strict=True)
-        ]
+        return [(int(self.camera[a]), int(self.moment[a]), np.arange(a, b)) for a, b in zip(starts, ends, strict=True)]
 
     def select(self, rows: NDArray[np.bool_]) -> "Views":
         """Return these corners only; the names of moments stay."""

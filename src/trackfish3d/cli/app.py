@@ -18,6 +18,7 @@ from ..errors import TrackFishError
 # Command and its module in this folder; each module has a function `command` or a typer.Typer `app`.
 # A module is imported only when its command is called, so that none pays for the imports of the others.
 COMMANDS = {
+    "calibrate": "calibrate",
     "import": "import_",
     "check": "check",
     "train": "train",
