@@ -158,7 +158,7 @@ def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, pixel, row):  # 
 
 @njit(cache=True, error_model="numpy")
 def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, depth, pixel, by_x, row):  # type: ignore[no-untyped-def]
-    """The part of `observe` for a point behind the plane; all of x, n, p in the camera's frame.
+    """Do the part of `observe` for a point behind the plane; all of x, n, p in the camera's frame.
 
     With e the unit vector from the camera's foot on the plane towards the point's, the light meets the lens along
     v = tau e - n. Its derivatives by x, n and p follow from those of tau (see `bend`) and e.
@@ -197,9 +197,9 @@ def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, dep
 
 
 @njit(cache=True, error_model="numpy")
-def observe_all(
+def observe_all(  # type: ignore[no-untyped-def]
     cams, R, t, planes, layers, n_layers, n_water, want, Rb, tb, points, camera, board, corner, dry, pixel, row, seen
-):  # type: ignore[no-untyped-def]
+):
     """`observe` for N corners: ``camera``, ``board``, ``corner`` (N,) -> pixel (N, 2), row (N, 2, COLUMNS), seen (N,).
 
     ``dry`` (N,): pictures taken without the water.
@@ -208,8 +208,8 @@ def observe_all(
     for i in range(camera.shape[0]):
         c, f = camera[i], board[i]
         seen[i] = observe(
-            cams[c], R[c], t[c], none if dry[i] else planes[c], layers[c, : n_layers[c]], n_water, want[c], Rb[f], tb[f],
-            points[corner[i]], pixel[i], row[i],
+            cams[c], R[c], t[c], none if dry[i] else planes[c], layers[c, : n_layers[c]], n_water, want[c], Rb[f],
+            tb[f], points[corner[i]], pixel[i], row[i],
         )  # fmt: skip
 
 

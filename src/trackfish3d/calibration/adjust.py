@@ -78,9 +78,10 @@ class Free:
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Corners as observed: ``camera``, ``board``, ``corner`` (N,), ``pixel`` (N, 2), ``sigma`` (N,) px; ``points`` (K, 3).
+    """Corners as observed: ``camera``, ``board``, ``corner`` (N,), ``pixel`` (N, 2), ``sigma`` (N,) px.
 
-    ``dry`` (N,) marks pictures taken without the water, wherever their board may be.
+    ``points`` (K, 3) are what ``corner`` counts; ``dry`` (N,) marks pictures taken without the water, wherever their
+    board may be.
     """
 
     camera: Ints
@@ -191,7 +192,7 @@ class _Problem:
         return max(float(np.median(size)) / 1.1774, 1e-6)  # the median of a Rayleigh distribution is 1.1774 sigma
 
     def normal(self, state: State, error: Array, weight: Array, row: Array, scale: float) -> tuple[Array, ...]:
-        """Normal equations; rows of boards that do not move are those of an identity."""
+        """Form the normal equations; rows of boards that do not move are those of an identity."""
         f, m = len(self.free.board), self.size
         H, g = np.zeros((m, m)), np.zeros(m)
         A, B, b = np.zeros((f, 6, 6)), np.zeros((f, m, 6)), np.zeros((f, 6))
@@ -287,7 +288,7 @@ class _Problem:
         return new
 
     def deviations(self, state: State, scale: float) -> tuple[Array, float]:
-        """Standard deviations of the cameras (C, 18) and of the water's index, NaN where they do not move.
+        """Tell standard deviations of the cameras (C, 18) and of the water's index, NaN where they do not move.
 
         Directions that the corners do not tell get a very large one instead of an infinite one.
         """

@@ -40,7 +40,8 @@ def blank_lens(name: str, size: tuple[int, int], model: str) -> Camera:
 def read_lenses(path: str | Path, views: Views) -> dict[str, Camera]:
     """Lenses of the cameras from any calibration file, or from a JSON list of ``K`` and ``dist`` without poses.
 
-    A camera of `UNKNOWN_SIZE` gets the size of its lens. Cameras are found by name; where no name fits and there are as many lenses as cameras, they go by order.
+    A camera of `UNKNOWN_SIZE` gets the size of its lens. Cameras are found by name; where no name fits and there are
+    as many lenses as cameras, they go by order.
     """
     lenses = _bare(Path(path)) or [
         replace(c, R=np.eye(3), t=np.zeros(3), interfaces=()) for c in read_calibration(path)
@@ -62,7 +63,7 @@ def read_lenses(path: str | Path, views: Views) -> dict[str, Camera]:
             size = sizes_from_matrices([lens.K], None)[0][0] if lens.size == UNKNOWN_SIZE else lens.size
         if lens.size not in (UNKNOWN_SIZE, size):
             raise InputError(
-                f"{path}: camera {name} has {lens.size[0]} x {lens.size[1]} px there, its pictures {size[0]} x {size[1]}"
+                f"{path}: camera {name} has {lens.size[0]} x {lens.size[1]} px, its pictures {size[0]} x {size[1]}"
             )
         off = np.abs(lens.K[:2, 2] / np.array(size) - 0.5)
         if off.max() > 0.35:

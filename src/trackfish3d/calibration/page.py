@@ -23,9 +23,9 @@ img {{ max-width: 100%; }} .good {{ color: #00704f; }} .doubtful {{ color: #a05a
 <p>{summary}</p>
 <table><tr>{heads}</tr>{rows}</table>
 <h2>Boards in the images</h2>
-<p>Above: where corners were seen, coloured by how far they are missed. Below: the errors as arrows, from the corner that
-was seen away from where the cameras expect it. Arrows that point the same way over a region mean a lens or pose that
-does not fit; arrows in all directions are noise.</p>
+<p>Above: where corners were seen, coloured by how far they are missed. Below: the errors as arrows, from the corner
+that was seen away from where the cameras expect it. Arrows that point the same way over a region mean a lens or
+pose that does not fit; arrows in all directions are noise.</p>
 <img alt="coverage and residuals of each camera" src="data:image/png;base64,{views}">
 <h2>Cameras and boards</h2>
 <img alt="cameras and boards from above and from the side" src="data:image/png;base64,{world}">
@@ -63,7 +63,7 @@ def table(quality: Quality) -> list[tuple[str, ...]]:
 
 
 def summary(quality: Quality, units: str) -> list[str]:
-    """A line for each thing that concerns all cameras."""
+    """Write a line for each thing that concerns all cameras."""
     lines = [f"all corners: RMS {quality.rms_px:.2f} px"]
     if quality.moments:
         lines.append(f"{quality.moments} boards, {quality.shared_moments} of them seen by two cameras or more")

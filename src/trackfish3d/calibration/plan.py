@@ -22,7 +22,8 @@ class Plan:
     above z = 0; ``world_board`` the moment whose board is the world; with neither, and no reference points in the
     ``tank``, the first camera is. ``lens_views`` are pictures for the lenses alone, taken without the water.
     ``known`` lenses are kept as they are unless ``refine``, and then within ``trust`` times the usual differences
-    between lenses (0.02: the focal length to 1 %, the principal point to 0.2 % of it). ``in_water``: boards that do not float are under water.
+    between lenses (0.02: the focal length to 1 %, the principal point to 0.2 % of it). ``in_water``: boards that do not
+    float are under water.
     """
 
     board: Board | None

@@ -53,7 +53,7 @@ def calibrate(views: Views, plan: Plan) -> Calibration:
 
 
 def _lens(views: Views, c: int, plan: Plan) -> Camera:
-    """The lens of a camera: known, or fitted to its own pictures of the board in air."""
+    """Return the lens of a camera: known, or fitted to its own pictures of the board in air."""
     name = views.cameras[c]
     if name in plan.known:
         return plan.known[name]
@@ -96,8 +96,8 @@ def fit_lens(views: Views, c: int, board: Board, model: str) -> Camera:
 
 
 def _seen_alone(s: Sighting, views: Views, name: str, camera: Array, c: int) -> _Board:
-    """A picture for the lens of camera `c`, which stands at `camera` (4, 4)."""
-    pose = np.linalg.solve(camera, s.poses[0])
+    """Make a board of a picture for the lens of camera `c`, which stands at `camera` (4, 4)."""
+    pose = np.asarray(np.linalg.solve(camera, s.poses[0]), np.float64)
     return _Board(name, LENS, pose, np.full(len(s.rows), c), views.corner[s.rows], views.pixel[s.rows])
 
 
@@ -219,7 +219,7 @@ def _state(lenses: list[Camera], cameras: Array, boards: list[_Board], plan: Pla
 
 
 def _free(boards: list[_Board], plan: Plan, state: State, names: tuple[str, ...]) -> Free:
-    """What the adjustment may move."""
+    """Say what the adjustment may move."""
     lens = np.zeros((len(names), 12), bool)
     prior = np.full((len(names), 12), np.inf)
     for c, name in enumerate(names):
@@ -254,7 +254,7 @@ def _loose(focal: float) -> Array:
 
 
 def _camera(state: State, c: int, lens: Camera) -> Camera:
-    """The camera as adjusted, with its water."""
+    """Make the camera as adjusted, with its water."""
     row = state.lens[c]
     K = np.array([[row[at.FX], row[at.SKEW], row[at.CX]], [0, row[at.FY], row[at.CY]], [0, 0, 1]])
     faces = []

@@ -61,7 +61,7 @@ def board_poses(lens: Camera, points: Array, pixels: Array) -> list[tuple[Array,
         answer = cv2.solvePnPGeneric(points - centre, ideal[:, None], lens.K, None, flags=cv2.SOLVEPNP_IPPE)
     except cv2.error:
         return []
-    found = []
+    found: list[tuple[Array, float]] = []
     for turn, shift in zip(answer[1], answer[2], strict=True):
         turn, shift = cv2.solvePnPRefineLM(points - centre, ideal[:, None], lens.K, None, turn.copy(), shift.copy())
         pose = np.eye(4)
@@ -83,7 +83,7 @@ def _flat_error(lens: Camera, pose: Array, points: Array, ideal: Array) -> Array
 
 @dataclass(frozen=True)
 class Start:
-    """Where all stand: cameras (C, 4, 4) world to camera, boards by moment (4, 4) board to world, and the sightings used.
+    """Where all stand: cameras (C, 4, 4) world to camera, boards by moment (4, 4) board to world.
 
     ``turn`` gives the turn of the board (an index into ``Board.turns``) by which the corners of each sighting must be
     read to fit those of the other cameras.
@@ -153,7 +153,7 @@ def place_cameras(views: Views, lenses: list[Camera], board: Board, seen: list[S
 def _relative_pose(
     lenses: list[Camera], board: Board, pairs: list[tuple[Sighting, Sighting]]
 ) -> tuple[Array, float, bool]:
-    """Pose (4, 4) of the second camera to the first that most moments agree on, how many do, and whether it is in doubt."""
+    """Pose (4, 4) of the second camera to the first that most moments agree on, how many do, and if it is in doubt."""
     turns = [turned(board, k) for k in range(len(board.turns))]
     pairs = _some(pairs, _WITNESSES)
     guesses = []
@@ -180,9 +180,9 @@ def _some(items: list[Any], most: int) -> list[Any]:
 
 
 def _apart(a: Array, b: Array) -> float:
-    """How different two relative poses are: the turn between them in radians, and the shift in parts of their length."""
+    """How different two relative poses are: the turn between them in radians, and the shift in parts of its length."""
     angle = float(np.linalg.norm(Rotation.from_matrix(a[:3, :3] @ b[:3, :3].T).as_rotvec()))
-    shift = float(np.linalg.norm(a[:3, 3] - b[:3, 3]) / max(np.linalg.norm(a[:3, 3]), 1e-12))
+    shift = float(np.linalg.norm(a[:3, 3] - b[:3, 3])) / max(float(np.linalg.norm(a[:3, 3])), 1e-12)
     return max(angle, shift)
 
 
@@ -195,7 +195,7 @@ def _miss(
     first: Sighting,
     second: Sighting,
 ) -> float:
-    """How far, in px, the board of the first camera falls beside that of the second, with the turn and pose that fit."""
+    """How far, in px, the board of the first camera falls beside that of the second, with the turn that fits."""
     K = lenses[second.camera].K
     best = np.inf
     wide = np.column_stack([corners, np.ones(len(corners))])
@@ -214,7 +214,7 @@ def _miss(
 
 
 def place_boards(views: Views, lenses: list[Camera], board: Board, seen: list[Sighting], cameras: Array) -> Start:
-    """Poses of the boards in the world of the cameras, each from the sighting that all cameras of its moment like best."""
+    """Poses of the boards in the world of the cameras, each from the sighting that fits its moment's cameras best."""
     turns = [turned(board, k) for k in range(len(board.turns))]
     corners = board.points[[0, board.columns - 1, -board.columns, -1]]
     by_moment: dict[int, list[Sighting]] = {}

@@ -80,7 +80,7 @@ class _File(BaseModel):
 
 @dataclass
 class Tank:
-    """Water and reference points. ``camera_names`` of the points; ``world`` (N, 3), ``pixel`` (N, 2), ``sigma`` (N,)."""
+    """Water and reference points: ``camera`` names, ``world`` (N, 3), ``pixel`` (N, 2), ``sigma`` (N,)."""
 
     n_water: float = WATER
     free_index: bool = False

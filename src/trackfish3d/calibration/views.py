@@ -96,7 +96,6 @@ def find_boards(
     for c, source in enumerate(sources):
         total = count_pictures(source, every)
         size: tuple[int, int] | None = None
-        previous: Array | None = None
         seen, last = 0, None
         for k, (moment, picture) in enumerate(read_pictures(source, names[c], every)):
             here = (picture.shape[1], picture.shape[0])
@@ -109,16 +108,13 @@ def find_boards(
             corner, pixel = board.find(picture)
             if len(corner):
                 seen += 1
-                same = source.video and previous is not None and previous.shape == pixel.shape
-                if not (same and not together and np.abs(pixel - previous).max() < _STILL * here[0]):
-                    found.append((c, moment if together else f"{source.camera} {moment}", corner, pixel))
-                    previous = pixel
+                found.append((c, moment if together else f"{source.camera} {moment}", corner, pixel))
             progress(source.camera, k + 1, max(total, k + 1))
         if not seen:
             raise InputError(_not_found(source, board, last, total))
         sizes.append(size or (1, 1))
     views = Views.build(tuple(s.camera for s in sources), tuple(sizes), found)
-    return without_repeats(views) if kinds == {True} and together else views
+    return without_repeats(views) if kinds == {True} else views
 
 
 def without_repeats(views: Views) -> Views:
@@ -149,7 +145,8 @@ def _not_found(source: Source, board: Board, picture: Picture | None, total: int
     what = f"camera {source.camera}: no {board.name} found in {total} pictures"
     other = None if picture is None else other_size(board, picture)
     if other is not None:
-        return f"{what}; there is one of {other[0]} x {other[1]} inner corners: --board chessboard:{other[0]}x{other[1]}:..."
+        size = f"{other[0]}x{other[1]}"
+        return f"{what}; there is one of {size} inner corners: --board chessboard:{size}:{board.square:g}"
     if board.kind == "chessboard":
         return f"{what}; count inner corners, not squares, and have the whole board, with a white rim, in the picture"
     return f"{what}; check the dictionary and the number of squares"
