@@ -83,6 +83,7 @@ def test_truth_comes_back_from_parquet(tmp_path: Path) -> None:
         np.arange(n) % 4,
         rng.normal(size=(n, 3)),
         heading=rng.normal(size=(n, 3)),
+        head=rng.normal(size=(n, 3)),
         cameras=("top", "front"),
         detection=rng.integers(-1, 9, (n, 2)),
         **per_camera,
@@ -90,8 +91,15 @@ def test_truth_comes_back_from_parquet(tmp_path: Path) -> None:
     write_table(truth.to_table(), tmp_path / "truth.parquet")
     back = read_truth(tmp_path / "truth.parquet")
     assert back.cameras == truth.cameras
-    for name in ("frame", "identity", "position", "heading", "detection", *per_camera):
+    for name in ("frame", "identity", "position", "heading", "head", "detection", *per_camera):
         np.testing.assert_array_equal(getattr(back, name), getattr(truth, name), err_msg=name)
+
+
+def test_truth_without_heads_is_read_as_before() -> None:
+    table = Truth.build([0], [1], np.zeros((1, 3)), heading=np.ones((1, 3))).to_table()
+    back = Truth.from_table(table)
+    assert back.head is None
+    assert back.heading is not None
 
 
 def test_a_merged_blob_belongs_to_the_most_visible_animal() -> None:

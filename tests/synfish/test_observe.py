@@ -1,9 +1,19 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trackfish3d.cameras import triangulate_dlt
 from trackfish3d.errors import InputError
-from trackfish3d.synfish.detector import DetectorSettings, FittedDetector, IdealDetector, make_detector, wrap_axis
+from trackfish3d.synfish.detector import (
+    DetectorSettings,
+    FittedDetector,
+    IdealDetector,
+    box_iou,
+    make_detector,
+    wrap_axis,
+)
+from trackfish3d.synfish.ghosts import moved
 from trackfish3d.synfish.observe import observe
 from trackfish3d.synfish.presets import PRESETS
 from trackfish3d.synfish.raster import ALONE, BOTTOM, COLUMNS, COUNT, LEFT, RIGHT, SUM_X, SUM_XX, SUM_Y, SUM_YY, TOP
@@ -69,6 +79,16 @@ def test_truth_says_where_every_fish_is_in_every_view(ideal):
         assert np.allclose(np.stack([truth.u[:, c], truth.v[:, c]], 1), view.project(truth.position))
 
 
+def test_truth_holds_the_head_in_front_of_the_body(ideal):
+    school, _, _, truth = ideal
+    length = np.tile(school.length, len(school.position))
+    ahead = np.einsum("nk,nk->n", truth.head - truth.position, truth.heading) / length
+    aside = np.linalg.norm(truth.head - truth.position - (ahead * length)[:, None] * truth.heading, axis=1) / length
+    assert np.ptp(ahead) < 1e-6
+    assert 0.2 < ahead.mean() < 0.4  # the middle of the head, not the nose
+    assert 0 < aside.max() < 0.03  # the spine bends
+
+
 def test_same_seed_same_detections_and_another_seed_others(small_school):
     school, rig = small_school
     tables = [observe(school, rig, make_detector("detector", 6, 3, seed))[0].to_table() for seed in (1, 1, 2)]
@@ -83,7 +103,7 @@ def test_unknown_detector_is_refused():
 
 def test_hidden_and_tiny_fish_are_found_less_often():
     found = model().found_chance(np.array([1.0, 0.7, 0.4, 0.1, 1.0]), np.array([500, 350, 200, 50, 6]))
-    assert found[0] > 0.999 > found[1] > found[2] > found[3]
+    assert found[0] > 0.99 > found[1] > found[2] > found[3]
     assert found[4] < 0.2
 
 
@@ -133,21 +153,69 @@ def test_jitter_grows_with_size_and_drifts():
     assert np.corrcoef(e[1:], e[:-1])[0, 1] == pytest.approx(fitted.jitter_slow * fitted.jitter_memory, abs=0.1)
 
 
-def test_false_positives_come_at_their_rate_inside_the_image_with_lower_scores():
-    detector = model(split=0.0, false_positives=0.7, miss=0.0)
-    extra, scores, true = 0, [], []
-    for _ in range(1500):
-        seen = detector.see(0, (300, 200), square(50, 50, 20)[None], NOTHING, no_halves)
-        c = seen.columns
-        extra += len(c["u"]) - 1
-        scores += list(c["score"][1:])
-        true.append(c["score"][0])
-        assert np.all(c["x1"][1:] >= -0.5)
-        assert np.all(c["x2"][1:] <= 299.5)
-        assert np.all(c["y1"][1:] >= -0.5)
-        assert np.all(c["y2"][1:] <= 199.5)
-    assert extra / 1500 == pytest.approx(0.7, abs=0.08)
-    assert np.mean(scores) < np.mean(true) - 0.2
+def test_false_positives_come_at_their_rate_a_fish_inside_the_image_with_lower_scores():
+    shown = {}
+    for fish in (1, 3):
+        detector = model(fish=fish, split=0.0, false_positives=0.3, false_frames=4.0, miss=0.0)
+        sums = np.stack([square(50 + 60 * k, 50, 20) for k in range(fish)])
+        extra, scores, true = 0, [], []
+        for _ in range(1000):
+            c = detector.see(0, (300, 200), sums, NOTHING, no_halves).columns
+            extra += len(c["u"]) - fish
+            scores += list(c["score"][fish:])
+            true += list(c["score"][:fish])
+            for low, high, extent in (("x1", "x2", 300), ("y1", "y2", 200)):
+                assert np.all(c[low][fish:] >= -0.5 - 3)  # they jitter as fish do
+                assert np.all(c[high][fish:] <= extent - 0.5 + 3)
+        shown[fish] = extra / 1000
+        assert np.mean(scores) < np.mean(true) - 0.2
+    assert shown[1] == pytest.approx(0.3, abs=0.1)
+    assert shown[3] == pytest.approx(0.9, abs=0.2)
+
+
+def test_false_positives_stay_for_some_frames_where_they_appeared_beside_a_fish():
+    detector = model(
+        split=0.0, jitter=0.0, false_positives=0.1, false_frames=5.0, false_distance=1.0, false_spread=0.2, miss=0.0
+    )
+    lives, reach, before = [], [], {}
+    for _ in range(2500):
+        c = detector.see(0, (1000, 1000), square(500, 500, 20)[None], NOTHING, no_halves).columns
+        now = {(u, v) for u, v in zip(c["u"][1:], c["v"][1:], strict=True)}
+        lives += [n for place, n in before.items() if place not in now]
+        reach += [np.hypot(u - 509.5, v - 509.5) for u, v in now - set(before)]
+        before = {place: before.get(place, 0) + 1 for place in now}
+    assert np.mean(lives) == pytest.approx(5.0, rel=0.4)
+    assert np.median(reach) == pytest.approx(20 * np.sqrt(2), rel=0.25)
+
+
+def test_ghosts_are_moved_masks():
+    there = moved(square(50, 50, 20)[None], np.array([[30.0, -10.0]]), (300, 200))
+    assert np.allclose(there, square(80, 40, 20))
+    held = moved(square(50, 50, 20)[None], np.array([[1e4, -1e4]]), (300, 200))
+    assert np.allclose(held, square(280, 0, 20))
+
+
+def test_the_less_clear_of_two_fish_is_lost_more_often_the_more_their_boxes_overlap():
+    def share_found(gap):
+        detector = model(fish=2, persistence=0.0, miss=0.0, overlap_miss=0.2, overlap_half=0.6, overlap_slope=30.0)
+        sums = np.stack([square(50, 50, 30), square(50 + gap, 50, 28)])
+        rows = [detector.see(0, (300, 200), sums, NOTHING, lambda *_: np.zeros((2, COLUMNS))).row for _ in range(800)]
+        return np.mean(np.array(rows) >= 0, axis=0)
+
+    apart, touching, close = share_found(60), share_found(20), share_found(2)
+    assert apart[1] > 0.995
+    assert touching[1] == pytest.approx(0.8, abs=0.05)
+    assert close[1] < 0.1
+    assert min(apart[0], touching[0], close[0]) > 0.995
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 30)] * 2, *[st.integers(1, 30)] * 2), min_size=2, max_size=2))
+def test_box_overlap_is_that_of_counted_pixels(pair):
+    drawn = np.zeros((2, 70, 70), bool)
+    for k, (x, y, w, h) in enumerate(pair):
+        drawn[k, y : y + h, x : x + w] = True
+    boxes = np.array([[x, y, x + w, y + h] for x, y, w, h in pair], float)
+    assert box_iou(boxes[0], boxes[1]) == pytest.approx((drawn[0] & drawn[1]).sum() / (drawn[0] | drawn[1]).sum())
 
 
 def test_detections_of_a_crowd_are_worse_where_fish_are_hidden():
@@ -158,7 +226,7 @@ def test_detections_of_a_crowd_are_worse_where_fish_are_hidden():
     hidden = (truth.visible > 0) & (truth.visible < 0.5)
     clear = truth.visible > 0.95
     found = truth.detection >= 0
-    assert found[clear].mean() > 0.98
+    assert found[clear].mean() > 0.9
     assert found[hidden].mean() < 0.7
     assert detections.has_moments
 

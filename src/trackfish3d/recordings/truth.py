@@ -19,9 +19,9 @@ class Truth:
     """True positions, sorted by frame and identity.
 
     ``frame``, ``identity`` (N,) int64; ``position`` (N, 3) world, the point that tracks are scored against;
-    ``heading`` (N, 3) unit vectors, or None. Per camera, (N, C) or None: ``u, v`` px; ``x1, y1, x2, y2`` box of the
-    visible mask, px; ``visible`` share of the animal's mask that is not hidden; ``detection`` row of `Detections`
-    that shows it, -1 for none (two animals of one merged blob share a row).
+    ``heading`` (N, 3) unit vectors and ``head`` (N, 3) world, or None. Per camera, (N, C) or None: ``u, v`` px; ``x1,
+    y1, x2, y2`` box of the visible mask, px; ``visible`` share of the animal's mask that is not hidden; ``detection``
+    row of `Detections` that shows it, -1 for none (two animals of one merged blob share a row).
     """
 
     frame: NDArray[np.int64]
@@ -37,6 +37,7 @@ class Truth:
     y2: Array | None = None
     visible: Array | None = None
     detection: NDArray[np.int64] | None = None
+    head: Array | None = None
 
     @classmethod
     def build(
@@ -46,6 +47,7 @@ class Truth:
         position: ArrayLike,
         *,
         heading: ArrayLike | None = None,
+        head: ArrayLike | None = None,
         cameras: tuple[str, ...] = (),
         source: str = "truth",
         **per_camera: ArrayLike | None,
@@ -62,6 +64,9 @@ class Truth:
         if unknown:
             raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
         columns: dict[str, Any] = {}
+        for name, vector in (("heading", heading), ("head", head)):
+            if vector is not None:
+                columns[name] = np.asarray(vector, dtype=np.float64).reshape(n, 3)[order]
         for name, value in per_camera.items():
             if value is not None:
                 dtype = np.int64 if name == "detection" else np.float64
@@ -70,8 +75,7 @@ class Truth:
             frames[order],
             ids[order],
             np.asarray(position, dtype=np.float64).reshape(n, 3)[order],
-            None if heading is None else np.asarray(heading, dtype=np.float64).reshape(n, 3)[order],
-            cameras,
+            cameras=cameras,
             **columns,
         )
 
@@ -106,8 +110,10 @@ class Truth:
         """As an Arrow table; per-camera columns are called ``u_<camera>`` and so on."""
         columns: dict[str, Any] = {"frame": self.frame, "identity": self.identity}
         columns |= {axis: self.position[:, k] for k, axis in enumerate("xyz")}
-        if self.heading is not None:
-            columns |= {f"heading_{axis}": self.heading[:, k] for k, axis in enumerate("xyz")}
+        for name in ("heading", "head"):
+            vector = getattr(self, name)
+            if vector is not None:
+                columns |= {f"{name}_{axis}": vector[:, k] for k, axis in enumerate("xyz")}
         for name in PER_CAMERA:
             values = getattr(self, name)
             if values is not None:
@@ -126,9 +132,11 @@ class Truth:
         cameras = tuple(c for c in cameras if c)
         try:
             get = {n: np.asarray(table[n].to_numpy()) for n in names}
-            heading = None
-            if all(f"heading_{a}" in names for a in "xyz"):
-                heading = np.column_stack([get[f"heading_{a}"] for a in "xyz"])
+            vectors = {
+                name: np.column_stack([get[f"{name}_{a}"] for a in "xyz"])
+                for name in ("heading", "head")
+                if all(f"{name}_{a}" in names for a in "xyz")
+            }
             per_camera = {
                 p: np.column_stack([get[f"{p}_{c}"] for c in cameras])
                 for p in PER_CAMERA
@@ -138,9 +146,9 @@ class Truth:
                 whole(get["frame"], "frame", source),
                 whole(get["identity"], "identity", source),
                 np.column_stack([get[a] for a in "xyz"]).astype(np.float64),
-                heading=heading,
                 cameras=cameras,
                 source=source,
+                **vectors,
                 **per_camera,
             )
         except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:

@@ -29,6 +29,7 @@ _FINS = np.array([
     [(0.22, 0.050, -0.02), (0.33, 0.095, -0.035), (0.27, 0.052, -0.04)],
     [(0.22, -0.050, -0.02), (0.33, -0.095, -0.035), (0.27, -0.052, -0.04)],
 ])  # fmt: skip
+HEAD = 0.08  # position along the spine of the middle of the head, body lengths
 TAIL_SWEEP = 0.05  # amplitude of the wave at the tail at cruising speed, body lengths
 TURN_SWEEP = 0.03  # how far tail and head bend into a sharp turn, body lengths
 

@@ -1,8 +1,9 @@
 """Detector models: what an object detector makes of the visible masks of one view.
 
-``ideal`` returns every mask as it is. ``detector`` fails as a real one does: it misses hidden fish, in bursts,
-merges a hidden fish into the one in front, splits one into two, jitters, and sees fish where none is. Its
-rates are fitted to YOLOX on real zebrafish (``benchmarks/fit_detector.py``) and kept in ``data/detector.json``.
+``ideal`` returns every mask as it is. ``detector`` fails as a real one does: it misses hidden fish, and fish whose box
+overlaps another, in bursts; merges a hidden fish into the one in front, splits one into two, jitters, and sees fish
+where none is, for some frames and near fish. Its rates are fitted to YOLOX on real zebrafish
+(``benchmarks/fit_detector.py``) and kept in ``data/detector.json``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from importlib import resources
 
 import numpy as np
+from numba import njit
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import expit, ndtr
 
 from trackfish3d.errors import InputError
+from trackfish3d.synfish.ghosts import Ghosts
 from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
 
 
@@ -25,7 +28,10 @@ class DetectorSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    miss: float = Field(ge=0, lt=1, description="chance to miss a fish in full view")
+    miss: float = Field(ge=0, lt=1, description="chance to miss a fish in full view whose box meets no other")
+    overlap_miss: float = Field(ge=0, lt=1, description="chance to lose a fish whose box meets that of a clearer one")
+    overlap_half: float = Field(gt=0, description="IoU of the two boxes at which half of the less clear are lost")
+    overlap_slope: float = Field(gt=0, description="steepness of the logistic in the IoU")
     visible_half: float = Field(ge=0, le=1, description="visible fraction at which half of the fish are found")
     visible_slope: float = Field(gt=0, description="steepness of the logistic in the visible fraction")
     area_half: float = Field(ge=0, description="visible pixels at which half of the fish are found")
@@ -35,7 +41,10 @@ class DetectorSettings(BaseModel):
     jitter: float = Field(ge=0, description="standard deviation of position and box edges, in box diagonals")
     jitter_slow: float = Field(ge=0, le=1, description="share of the jitter's variance that drifts, the rest is white")
     jitter_memory: float = Field(ge=0, lt=1, description="correlation of the drifting part from frame to frame")
-    false_positives: float = Field(ge=0, description="mean number a view and frame")
+    false_positives: float = Field(ge=0, le=1, description="mean number a fish, view and frame")
+    false_frames: float = Field(ge=1, description="mean number of frames a false positive lasts")
+    false_distance: float = Field(gt=0, description="median distance to the fish it appears beside, in box diagonals")
+    false_spread: float = Field(ge=0, description="standard deviation of the logarithm of that distance")
     score_visible: float = Field(gt=0, lt=1, description="mean score of a fish in full view")
     score_hidden: float = Field(gt=0, lt=1, description="mean score of a fish that is hardly visible")
     score_false: float = Field(gt=0, lt=1, description="mean score of a false positive")
@@ -86,23 +95,28 @@ class FittedDetector:
         self._rng = np.random.default_rng([seed, 7])
         # Standard normal luck of each fish in each view; an AR(1) process, so misses come in bursts while
         # their long-run rate stays exactly what the logistic says.
-        self._luck = self._rng.standard_normal((2, cameras, fish))
+        self._luck = self._rng.standard_normal((3, cameras, fish))
         self._drift = self._rng.standard_normal((cameras, len(_JITTERED), fish))
-        self._sizes: list[np.ndarray] = [np.zeros((0, 11)) for _ in range(cameras)]
+        s = settings
+        births = s.false_positives / s.false_frames
+        self._ghosts = [
+            Ghosts(births, s.false_frames, s.false_distance, s.false_spread, s.score_false) for _ in range(cameras)
+        ]
 
-    def _advance(self, camera: int) -> tuple[np.ndarray, np.ndarray]:
+    def _advance(self, camera: int) -> np.ndarray:
+        """Luck (3, N), uniform in 0..1, of every fish to be found, merged and split; lasts over frames."""
         rho = self.settings.persistence
-        fresh = self._rng.standard_normal((2, self._luck.shape[2]))
+        fresh = self._rng.standard_normal((3, self._luck.shape[2]))
         self._luck[:, camera] = rho * self._luck[:, camera] + np.sqrt(1 - rho * rho) * fresh
         memory = self.settings.jitter_memory
         self._drift[camera] = memory * self._drift[camera] + np.sqrt(1 - memory * memory) * self._rng.standard_normal(
             self._drift[camera].shape
         )
-        uniform = ndtr(self._luck[:, camera])
-        return uniform[0], uniform[1]
+        uniform: np.ndarray = ndtr(self._luck[:, camera])
+        return uniform
 
     def found_chance(self, visible: np.ndarray, area: np.ndarray) -> np.ndarray:
-        """Chance to find fish with these visible fractions and visible areas (px)."""
+        """Chance to find fish with these visible fractions and visible areas (px), their boxes meeting no other."""
         s = self.settings
         full = expit(s.visible_slope * (1 - s.visible_half))
         by_fraction = expit(s.visible_slope * (visible - s.visible_half)) / full
@@ -113,10 +127,14 @@ class FittedDetector:
     def see(self, camera: int, size: tuple[int, int], sums: np.ndarray, contacts: np.ndarray, halves: HalfSums) -> Seen:
         """Turn the masks of one view into detections; ``halves`` cuts the mask of a fish in two."""
         s, rng = self.settings, self._rng
-        luck, merge_luck = self._advance(camera)
+        luck, merge_luck, split_luck = self._advance(camera)
         area = sums[:, COUNT]
         visible = area / np.maximum(sums[:, ALONE], 1)
-        found = (area >= SMALLEST_MASK) & (luck < self.found_chance(visible, area))
+        # The clearer a fish, the higher its score, and a suppression of overlapping boxes keeps the highest.
+        found = find_fish(
+            sums[:, LEFT : BOTTOM + 1], np.argsort(-visible * area, kind="stable"), area >= SMALLEST_MASK, luck,
+            self.found_chance(visible, area), s.overlap_miss, s.overlap_half, s.overlap_slope,
+        )  # fmt: skip
         masks = sums.copy()
         row = np.full(len(sums), -1, np.int64)
         host = self._hosts(found, area, contacts, merge_luck)
@@ -127,7 +145,7 @@ class FittedDetector:
         row[host >= 0] = row[host[host >= 0]]
         kept = masks[index]
         clarity = visible[index]
-        for k in np.flatnonzero(rng.random(len(index)) < s.split):
+        for k in np.flatnonzero(split_luck[index] < s.split):
             if np.any(host == index[k]) or area[index[k]] < 8 * SMALLEST_MASK:
                 continue  # a merged blob is one, and crumbs do not split
             shape = moments(kept[k : k + 1])
@@ -140,10 +158,9 @@ class FittedDetector:
             kept, clarity = np.vstack([kept, pair[1 - large]]), np.append(clarity, clarity[k] / 2)
         mean = s.score_hidden + (s.score_visible - s.score_hidden) * np.clip(clarity, 0, 1)
         score = np.clip(mean + s.score_spread * rng.standard_normal(len(mean)), 0.05, 0.99)
-        columns = self._jitter(_columns(kept, score), self._noise(camera, index, len(kept)))
-        if len(index):
-            self._sizes[camera] = sums[index]
-        return Seen(self._false_positives(camera, size, columns), row)
+        false, false_score = self._ghosts[camera].step(rng, size, sums[index])
+        kept, score = np.vstack([kept, false]), np.concatenate([score, false_score])
+        return Seen(self._jitter(_columns(kept, score), self._noise(camera, index, len(kept))), row)
 
     def _hosts(self, found: np.ndarray, area: np.ndarray, contacts: np.ndarray, luck: np.ndarray) -> np.ndarray:
         """For every fish the found one it is merged into, or -1. A fish joins the one it touches most."""
@@ -160,7 +177,7 @@ class FittedDetector:
     def _noise(self, camera: int, fish: np.ndarray, count: int) -> dict[str, np.ndarray]:
         """Return standard normal noise (count,) of every jittered column: part drifts with the fish, part is white.
 
-        Rows beyond ``fish`` (second halves of split fish) have no past, and only white noise.
+        Rows beyond ``fish`` (second halves of split fish, false positives) have no past, and only white noise.
         """
         slow = self.settings.jitter_slow
         white = self._rng.standard_normal((len(_JITTERED), count))
@@ -189,23 +206,39 @@ class FittedDetector:
         columns["minor"] = np.minimum(columns["minor"], columns["major"])
         return columns
 
-    def _false_positives(
-        self, camera: int, size: tuple[int, int], columns: dict[str, np.ndarray]
-    ) -> dict[str, np.ndarray]:
-        """Add fish that are not there: shapes of fish seen in this view before, anywhere in the image."""
-        rng, known = self._rng, self._sizes[camera]
-        count = int(rng.poisson(self.settings.false_positives))
-        if count == 0 or len(known) == 0:
-            return columns
-        mean = self.settings.score_false
-        fake = _columns(known[rng.integers(0, len(known), count)], rng.beta(8 * mean, 8 * (1 - mean), count))
-        for pixel, names, extent in (("u", ("x1", "x2"), size[0]), ("v", ("y1", "y2"), size[1])):
-            half = np.minimum(0.5 * (fake[names[1]] - fake[names[0]]), 0.5 * extent)
-            middle = 0.5 * (fake[names[1]] + fake[names[0]])
-            shift = rng.uniform(half - 0.5, extent - 0.5 - half) - middle
-            for name in (pixel, *names):
-                fake[name] = fake[name] + shift
-        return {name: np.concatenate([columns[name], fake[name]]) for name in columns}
+
+@njit(cache=True)
+def find_fish(boxes, order, seen, luck, chance, base, half, slope):  # type: ignore[no-untyped-def]
+    """Which fish are found, (N,) bool; ``order`` is from the clearest to the least clear.
+
+    A fish is lost with chance ``base`` beside one found before it whose box meets its own, and with a chance that
+    goes to 1 as the two boxes (rows of ``boxes`` (N, 4): x1, y1, x2, y2) become one.
+    """
+    count = len(order)
+    found = np.zeros(count, np.bool_)
+    for k in range(count):
+        i = order[k]
+        if not seen[i]:
+            continue
+        most = 0.0
+        for q in range(k):
+            j = order[q]
+            if found[j]:
+                most = max(most, box_iou(boxes[i], boxes[j]))
+        lost = base + (1 - base) / (1 + np.exp(-slope * (most - half))) if most > 0 else 0.0
+        found[i] = luck[i] < chance[i] * (1 - lost)
+    return found
+
+
+@njit(cache=True)
+def box_iou(a, b):  # type: ignore[no-untyped-def]
+    """Intersection over union of two boxes x1, y1, x2, y2."""
+    wide = min(a[2], b[2]) - max(a[0], b[0])
+    high = min(a[3], b[3]) - max(a[1], b[1])
+    if wide <= 0 or high <= 0:
+        return 0.0
+    shared = wide * high
+    return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
 def wrap_axis(angle: np.ndarray) -> np.ndarray:

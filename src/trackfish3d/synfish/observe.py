@@ -9,7 +9,7 @@ import numpy as np
 from trackfish3d.cameras import CameraRig
 from trackfish3d.recordings.detections import Detections
 from trackfish3d.recordings.truth import Truth
-from trackfish3d.synfish.body import BodyMesh, body_mesh, detail_for, pose_bodies
+from trackfish3d.synfish.body import HEAD, BodyMesh, body_mesh, detail_for, pose_bodies
 from trackfish3d.synfish.detector import Detector
 from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, View, half_sums
 from trackfish3d.synfish.rigs import check_sees
@@ -35,6 +35,14 @@ def pose_frame(school: School, mesh: BodyMesh, frame: int) -> np.ndarray:
         float(school.water.up),
     )  # fmt: skip
     return vertices
+
+
+def heads_of(school: School) -> np.ndarray:
+    """Middle of every head (T, N, 3), world units: a point on the bent spine, not on the line of the heading."""
+    spine = np.array([[HEAD, 0.0, 0.0]])
+    mesh = body_mesh()
+    shape = BodyMesh(spine, mesh.normals, mesh.triangles, mesh.fin, mesh.centre)
+    return np.stack([pose_frame(school, shape, t)[:, 0] for t in range(len(school.position))])
 
 
 def _cutter(view: View) -> Callable[[int, float, float, float, float], np.ndarray]:
@@ -63,7 +71,7 @@ def observe(
     detections : Detections
         With second moments of the masks.
     truth : Truth
-        Body centre and heading; per camera the projection of the centre (u, v), the box of the visible mask
+        Body centre, head and heading; per camera the projection of the centre (u, v), the box of the visible mask
         (NaN where nothing is visible), the visible fraction, and the row of the detection that holds the
         fish: two merged fish share one.
     """
@@ -112,6 +120,7 @@ def _truth(school: School, rig: CameraRig, boxes: np.ndarray, visible: np.ndarra
         identity=np.tile(np.arange(fish), frames),
         position=position,
         heading=school.heading.reshape(-1, 3),
+        head=heads_of(school).reshape(-1, 3),
         cameras=rig.names,
         u=pixels[..., 0], v=pixels[..., 1],
         x1=flat[..., 0], y1=flat[..., 1], x2=flat[..., 2], y2=flat[..., 3],
