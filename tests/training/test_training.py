@@ -1,5 +1,7 @@
 """Training: learns, resumes exactly, never sees truth."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,9 @@ from trackfish3d.cameras import Camera, CameraRig  # noqa: E402
 from trackfish3d.errors import InputError  # noqa: E402
 from trackfish3d.recordings import Detections, Recording, Truth  # noqa: E402
 from trackfish3d.tracking.paper import Paper, PaperSettings  # noqa: E402
-from trackfish3d.training.scenes import Scene, dense_labels  # noqa: E402
+from trackfish3d.training.scenes import Scene  # noqa: E402
 from trackfish3d.training.settings import TrainingSettings, fast_recipe  # noqa: E402
-from trackfish3d.training.temporal import FrameGroups, link_window  # noqa: E402
+from trackfish3d.training.temporal import GroupTable, link_groups  # noqa: E402
 from trackfish3d.training.trainer import Trainer  # noqa: E402
 
 K = [[1500.0, 0, 960], [0, 1500, 540], [0, 0, 1]]
@@ -100,25 +102,65 @@ def test_a_stopped_run_goes_on_exactly(tmp_path, recipe):
 
 
 def test_dense_labels_leave_out_dropped_detections(tmp_path):
-    scene = Scene.load(school(tmp_path / "rec").folder, tmp_path / "cache")
-    keep = np.ones(len(scene.detections), bool)
-    keep[0] = False
-    label, confidence = dense_labels(scene, np.array([0, 1]), keep, 14)
+    scene = Scene.load(school(tmp_path / "rec").folder)
+    frames = np.array([0, 1])
+    _, keep = scene.tokens(frames)
+    keep = np.pad(keep, ((0, 0), (0, 2)))
+    keep[0, 0] = False
+    label, confidence = scene.dense_labels(frames, keep)
     assert (label[0, 0] == -1).all()
     assert (label[:, 12:] == -1).all()
     assert (label[1, :12, :12] == 1).sum() >= 4 * 6  # every true ordered pair is a pseudo-positive
     assert ((confidence > 0) == (label == 1)).all()
 
 
-def test_links_of_a_window_follow_and_bridge():
-    near = np.array([[0.0, 0, 0], [3.0, 0, 0]])
-    e = np.eye(4)[:2]
-    both = FrameGroups(np.array([0, 1]), near, e, np.array([0.8, 0.45]))
-    one = FrameGroups(np.array([2]), near[:1] + 0.1, e[:1], np.array([0.8]))
-    last = FrameGroups(np.array([3, 4]), near + 0.2, e, np.array([0.8, 0.8]))
-    early, late, weight = link_window([both, one, last], TrainingSettings().link)
-    assert sorted(zip(early.tolist(), late.tolist(), strict=True)) == [(0, 2), (1, 4), (2, 3)]
-    assert weight[list(late).index(4)] == 0.45
+def table(*frames):
+    """Groups of frames: each a number and a list of (x, embedding axis, confidence)."""
+    every = [g for _, groups in frames for g in groups]
+    return GroupTable(
+        np.array([number for number, _ in frames]),
+        np.append(0, np.cumsum([len(groups) for _, groups in frames])),
+        np.array([[x, 0.0, 0.0] for x, _, _ in every]),
+        np.array([np.eye(4)[axis] for _, axis, _ in every], np.float32),
+        np.array([c for _, _, c in every]),
+    )
+
+
+def linked(groups, begin=1, **changes):
+    early, late, weight = link_groups(groups, begin, TrainingSettings().link.model_copy(update=changes))
+    return {(int(a), int(b)): pytest.approx(float(w)) for a, b, w in zip(early, late, weight, strict=True)}
+
+
+def test_links_follow_and_bridge():
+    groups = table((0, [(0.0, 0, 0.8), (3.0, 1, 0.45)]), (1, [(0.1, 0, 0.8)]), (2, [(0.2, 0, 0.8), (3.2, 1, 0.8)]))
+    assert linked(groups) == {(0, 2): 0.8, (1, 4): 0.45, (2, 3): 0.8}
+    assert linked(groups, begin=2) == {(1, 4): 0.45, (2, 3): 0.8}
+    assert linked(groups, memory=1) == {(0, 2): 0.8, (2, 3): 0.8}
+
+
+def test_gates_of_links_relax_with_the_gap():
+    """0.5 world units at the next frame, 0.5 (1 + 0.15 g) after g missed ones; 10 frames at most."""
+    near, far = [(0.0, 0, 0.8)], [(0.55, 0, 0.8)]
+    assert linked(table((0, near), (1, far))) == {}
+    assert linked(table((0, near), (2, far))) == {(0, 1): 0.8}
+    assert linked(table((0, near), (10, far))) == {(0, 1): 0.8}
+    assert linked(table((0, near), (11, far))) == {}
+    assert linked(table((0, near), (1, [(0.1, 1, 0.8)]))) == {}  # near, but not alike
+
+
+def test_memory_gives_the_links_of_the_whole():
+    """Pair by pair with a memory, links end in the same groups as when all frames are seen at once."""
+    rng = np.random.default_rng(1)
+    frames = [(t, [(x + 0.05 * t, x % 4, 0.8) for x in range(4) if rng.random() < 0.7]) for t in range(14)]
+    whole = linked(table(*frames))
+    found = {}
+    past = GroupTable.empty(4)
+    for pair in itertools.pairwise(frames):
+        both = past.join(table(*pair))
+        first = sum(len(g) for t, g in frames if t < both.frame[0])
+        found |= {(a + first, b + first): w for (a, b), w in linked(both, len(past.frame) + 1).items()}
+        past = both.cut(max(len(both.frame) - 10, 0), len(both.frame) - 1)
+    assert found == whole
 
 
 def test_a_model_tracks_and_refuses_other_rigs_and_damage(tmp_path):

@@ -1,6 +1,7 @@
 """Trained networks on disk: safetensors, so that loading somebody's model runs no code."""
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -53,3 +54,18 @@ def pick_device(name: str = "auto") -> torch.device:
         return torch.device(name)
     except RuntimeError:
         raise InputError(f"device '{name}' is not known; use auto, cpu, cuda or mps") from None
+
+
+def shipped_model() -> Path:
+    """Path of the model that comes with the package, trained on three-camera schools (docs/model-card.md)."""
+    path = Path(str(resources.files("trackfish3d.association").joinpath("data/model.safetensors")))
+    if not path.is_file():
+        raise InputError("this installation has no trained model; make one with 'trackfish3d train'")
+    return path
+
+
+def model_notes(path: str | Path) -> dict[str, Any]:
+    """Return what training wrote about a model: recipe, epoch, losses."""
+    with safe_open(path, "pt") as file:
+        notes: dict[str, Any] = json.loads((file.metadata() or {}).get("notes", "{}"))
+    return notes

@@ -1,8 +1,29 @@
 """The three self-supervised losses, on batches of padded frames."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from . import kernels
+
+
+class WithGradient(torch.autograd.Function):
+    """A compiled loss on the CPU: ``kernel(scores, ...)`` gives the loss (B,) and its gradient in one pass."""
+
+    @staticmethod
+    def forward(ctx: Any, kernel: Callable[..., Any], scores: Tensor, *others: Tensor) -> Tensor:
+        """Loss of each frame."""
+        loss, grad = kernel(scores.detach().numpy(), *(x.numpy() for x in others))
+        ctx.grad, ctx.others = torch.from_numpy(grad), len(others)
+        return torch.from_numpy(loss)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradient of the scores (B, N, N)."""
+        return None, ctx.grad * grads[0][:, None, None], *(None,) * ctx.others
 
 
 def association_loss(logits: Tensor, label: Tensor, confidence: Tensor) -> Tensor:
@@ -16,6 +37,9 @@ def association_loss(logits: Tensor, label: Tensor, confidence: Tensor) -> Tenso
     -------
     (B,) the loss of each frame; a part without pairs is zero.
     """
+    if logits.device.type == "cpu":
+        per_frame: Tensor = WithGradient.apply(kernels.association, logits, label, confidence)  # type: ignore[no-untyped-call]
+        return per_frame
     positive, negative = label == 1, label == 0
     weight = torch.where(positive, confidence, 0.0)
     pull = (weight * F.softplus(-logits)).sum((1, 2)) / weight.sum((1, 2)).clamp_min(1e-12)
@@ -34,9 +58,12 @@ def contrastive_loss(h: Tensor, group: Tensor, mask: Tensor, temperature: float)
     -------
     (B,) mean over anchors with a positive, zero for frames without any.
     """
-    n = h.shape[1]
     z = F.normalize(h, dim=-1)
     similarity = z @ z.transpose(1, 2) / temperature
+    if h.device.type == "cpu":
+        per_frame: Tensor = WithGradient.apply(kernels.info_nce, similarity, group, mask)  # type: ignore[no-untyped-call]
+        return per_frame
+    n = h.shape[1]
     other = mask[:, None, :] & ~torch.eye(n, dtype=torch.bool, device=h.device)
     positive = other & (group[:, :, None] == group[:, None, :]) & (group >= 0)[:, :, None]
     anchor = positive.any(-1) & mask

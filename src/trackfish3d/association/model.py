@@ -6,11 +6,14 @@ Frames are padded to one size and carry a mask, so that many of them go through 
 """
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from . import kernels
 from .settings import ModelSettings
 
 
@@ -63,22 +66,55 @@ class Layer(nn.Module):
     def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
         self.heads, self.attention = settings.heads, settings.attention
-        self.dropout = settings.dropout
         self.norm1, self.norm2 = nn.LayerNorm(settings.width), nn.LayerNorm(settings.width)
         self.qkv = nn.Linear(settings.width, 3 * settings.width)
         self.out = nn.Linear(settings.width, settings.width)
         self.up = nn.Linear(settings.width, settings.feed_forward)
         self.down = nn.Linear(settings.feed_forward, settings.width)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Update tokens x (B, N, D); mask (B, N) is True where a token is real."""
-        drop = self.dropout if self.training else 0.0
+    def forward(self, x: Tensor, mask: Tensor, keep: tuple[Tensor, Tensor, Tensor, Tensor] | None = None) -> Tensor:
+        """Update tokens x (B, N, D); mask (B, N) is True where a token is real.
+
+        `keep` are the factors of dropout of the four places that have it: attention weights (B, H, N, N), its output
+        (B, N, D), hidden (B, N, F) and output (B, N, D) of the feed-forward part.
+        """
         q, k, v = self.qkv(self.norm1(x)).reshape(*x.shape[:2], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         if self.attention:
-            v = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None, :], dropout_p=drop)
-        x = x + F.dropout(self.out(v.transpose(1, 2).flatten(2)), drop, self.training)
-        hidden = F.dropout(F.relu(self.up(self.norm2(x))), drop, self.training)
-        return x + F.dropout(self.down(hidden), drop, self.training)
+            seen = mask[:, None, None, :]
+            if keep is None:
+                v = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            else:  # the stock function with dropout draws it bit by bit
+                bias = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, -torch.inf)
+                weight = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2) + bias
+                v = (weight.softmax(-1) * keep[0]) @ v
+        mixed = self.out(v.transpose(1, 2).flatten(2))
+        if keep is None:
+            x = x + mixed
+            return x + self.down(F.relu(self.up(self.norm2(x))))  # type: ignore[no-any-return]
+        x = torch.addcmul(x, mixed, keep[1])
+        return torch.addcmul(x, self.down(F.relu(self.up(self.norm2(x))) * keep[2]), keep[3])
+
+    def dropped_shapes(self, blocks: int, n: int) -> tuple[tuple[int, ...], ...]:
+        """Shapes of the four factors that `forward` takes for `blocks` frames of `n` tokens."""
+        width, hidden = self.down.out_features, self.down.in_features
+        return (blocks, self.heads, n, n), (blocks, n, width), (blocks, n, hidden), (blocks, n, width)
+
+
+class PairScores(torch.autograd.Function):
+    """The pair head's ``w . relu(a_i + b_j)`` on the CPU, without the B x N x N x D tensor in between."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+        """Scores (B, N, N) of a, b (B, N, D) and w (D,)."""
+        ctx.save_for_backward(a, b, w)
+        return torch.from_numpy(kernels.pair_scores(a.detach().numpy(), b.detach().numpy(), w.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Gradients of a, b and w."""
+        grad = np.ascontiguousarray(grads[0].numpy())
+        da, db, dw = kernels.pair_scores_gradient(grad, *(x.detach().numpy() for x in ctx.saved_tensors))
+        return torch.from_numpy(da), torch.from_numpy(db), torch.from_numpy(dw)
 
 
 class AssociationTransformer(nn.Module):
@@ -86,18 +122,36 @@ class AssociationTransformer(nn.Module):
 
     def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
+        self.dropout = settings.dropout
         self.project = nn.Linear(settings.width, settings.width)
         self.rope = Rope2d(settings.width)
         self.layers = nn.ModuleList(Layer(settings) for _ in range(settings.layers))
         self.pair = nn.Linear(2 * settings.width, settings.width)
         self.score = nn.Linear(settings.width, 1)
 
-    def forward(self, encoded: Tensor, place: Tensor, mask: Tensor) -> Tensor:
-        """Context embeddings h (B, N, D) of encoded detections (B, N, D) at place (B, N, 2), mask (B, N)."""
+    def forward(self, encoded: Tensor, place: Tensor, mask: Tensor, seed: int | None = None) -> Tensor:
+        """Context embeddings h (B, N, D) of encoded detections (B, N, D) at place (B, N, 2), mask (B, N).
+
+        `seed` decides the dropout of a network that is being trained; without one it comes from PyTorch's generator.
+        """
         h: Tensor = self.rope(self.project(encoded), place)
-        for layer in self.layers:
-            h = layer(h, mask)
+        for layer, keep in zip(self.layers, self._dropped(h, seed), strict=True):
+            h = layer(h, mask, keep)
         return h
+
+    def _dropped(self, h: Tensor, seed: int | None) -> list[Any]:
+        """Factors of dropout of all layers, drawn at once; None where nothing is dropped."""
+        if not (self.training and self.dropout):
+            return [None] * len(self.layers)
+        shapes = [s for layer in self.layers for s in layer.dropped_shapes(*h.shape[:2])]
+        sizes = [math.prod(s) for s in shapes]
+        if h.device.type == "cpu":
+            seed = int(torch.randint(2**62, ())) if seed is None else seed
+            flat = torch.from_numpy(kernels.keep_scale(sum(sizes), self.dropout, seed))
+        else:
+            flat = torch.empty(sum(sizes), device=h.device).bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+        parts = [f.view(s) for f, s in zip(flat.to(h.dtype).split(sizes), shapes, strict=True)]
+        return [tuple(parts[i : i + 4]) for i in range(0, len(parts), 4)]
 
     def logits(self, h: Tensor) -> Tensor:
         """Logits (B, N, N) of all ordered pairs.
@@ -107,6 +161,9 @@ class AssociationTransformer(nn.Module):
         width = h.shape[-1]
         first = F.linear(h, self.pair.weight[:, :width], self.pair.bias)
         second = F.linear(h, self.pair.weight[:, width:])
+        if h.device.type == "cpu" and h.dtype == torch.float32:
+            scores: Tensor = PairScores.apply(first, second, self.score.weight[0])  # type: ignore[no-untyped-call]
+            return scores + self.score.bias
         score: Tensor = self.score(F.relu(first[:, :, None] + second[:, None]))
         return score[..., 0]
 
@@ -136,9 +193,9 @@ class TrackFishNet(nn.Module):
         self.transformer = AssociationTransformer(self.settings)
         self.predictor = TemporalPredictor(self.settings)
 
-    def forward(self, raw: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, raw: Tensor, mask: Tensor, seed: int | None = None) -> Tensor:
         """Context embeddings (B, N, D) of raw features (B, N, 9), whose first two columns are u / width, v / height."""
-        h: Tensor = self.transformer(self.encoder(raw), raw[..., [1, 0]], mask)
+        h: Tensor = self.transformer(self.encoder(raw), raw[..., [1, 0]], mask, seed)
         return h
 
     def parameter_counts(self) -> dict[str, int]:

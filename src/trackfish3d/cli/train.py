@@ -1,57 +1,134 @@
 """``trackfish3d train``: fit the association network to recordings, without labels."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..errors import InputError
+from ..errors import InputError, MissingExtraError
+from ..files import atomic_path
 from .track import parse_settings
+
+if TYPE_CHECKING:
+    from ..training.settings import TrainingSettings
+
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "contrastive": {"losses": {"contrastive": 0.0}},
+    "temporal": {"losses": {"temporal": 0.0}},
+    "transformer": {"model": {"attention": False}},
+}
 
 
 def command(
     recordings: Annotated[list[Path], typer.Argument(help="Recordings to learn from; their truth is never read.")],
-    out: Annotated[Path, typer.Option(help="Folder for the model, the log and the checkpoints.")],
+    out: Annotated[Path, typer.Option(help="The model, FILE.safetensors; log and checkpoints go to FILE.training/.")],
     recipe: Annotated[str, typer.Option(help="fast, or paper (the published one, to the letter).")] = "fast",
+    held_out: Annotated[
+        list[Path] | None, typer.Option("--held-out", help="Recording to choose the best epoch by, not learnt from.")
+    ] = None,
+    without: Annotated[
+        list[str] | None, typer.Option("--without", help=f"Ablation, one of: {', '.join(ABLATIONS)}; repeatable.")
+    ] = None,
+    calibration_noise: Annotated[
+        float, typer.Option("--calibration-noise", help="Disturb the poses first: degrees and world units.")
+    ] = 0.0,
+    start: Annotated[Path | None, typer.Option("--start", help="Model to go on from, instead of a fresh one.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value.")] = None,
 ) -> None:
     """Train the published network on geometric pseudo-labels; interrupted, the same command goes on."""
     try:
-        import torch  # noqa: F401
+        import torch
     except ImportError:
-        from ..errors import MissingExtraError
-
         raise MissingExtraError("PyTorch", "learn", "training") from None
+    from ..association.checkpoint import load_model
     from ..training.picture import draw_log
     from ..training.scenes import Scene
-    from ..training.settings import TrainingSettings, fast_recipe
     from ..training.trainer import Trainer
 
-    changes = parse_settings(set_ or [])
+    if out.suffix != ".safetensors":
+        raise InputError(f"--out {out}: name the model FILE.safetensors")
+    changes: dict[str, Any] = dict(parse_settings(set_ or []))
+    if calibration_noise:
+        changes["calibration_noise"] = calibration_noise
+    settings = make_settings(recipe, changes, without or [])
+    folder = out.with_suffix(".training")
+
+    def load(path: Path, index: int) -> Scene:
+        return Scene.load(path, folder / "cache", settings.calibration_noise, settings.seed + index)
+
+    scenes = [load(path, i) for i, path in enumerate(recordings)]
+    others = [Scene.load(path, folder / "cache") for path in held_out or []]
+    begin = None
+    if start is not None:
+        begin, n_cameras = load_model(start)
+        if n_cameras != len(scenes[0].rig):
+            raise InputError(f"{start}: was trained for {n_cameras} cameras, {recordings[0]} has {len(scenes[0].rig)}")
+        settings = settings.model_copy(update={"model": begin.settings})
+    trainer = Trainer(scenes, settings, folder, others, begin)
+    console = Console(stderr=True)
+    with _bar(console) as progress:
+        trainer.train(lambda row: console.print(describe(row, settings), highlight=False), progress)
+    if trainer.team.rank:
+        return
+    draw_log(trainer.log, folder / "loss.png")
+    best = folder / "best.safetensors"
+    with atomic_path(out) as temporary:
+        shutil.copyfile(best if best.exists() else folder / f"epoch_{trainer.epoch}.safetensors", temporary)
+    console.print(f"peak memory {peak_memory_mb(torch.cuda.is_available()):.0f} MB", highlight=False)
+    print(out)
+
+
+def make_settings(recipe: str, changes: dict[str, Any], without: list[str]) -> "TrainingSettings":
+    """Return a recipe with changes and ablations, or an `InputError` that names the culprit."""
+    from ..training.settings import TrainingSettings, fast_recipe
+
     if recipe not in ("fast", "paper"):
         raise InputError(f"--recipe {recipe}: choose fast or paper")
+    for name in without:
+        if name not in ABLATIONS:
+            raise InputError(f"--without {name}: choose one of {', '.join(ABLATIONS)}")
+        for part, values in ABLATIONS[name].items():
+            changes[part] = {**changes.get(part, {}), **values}
     try:
-        settings = fast_recipe(**changes) if recipe == "fast" else TrainingSettings.model_validate(changes)
+        return fast_recipe(**changes) if recipe == "fast" else TrainingSettings.model_validate(changes)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
-    scenes = [Scene.load(path, out / "cache") for path in recordings]
-    trainer = Trainer(scenes, settings, out)
-    console = Console(stderr=True)
 
-    def report(row: dict[str, float]) -> None:
-        left = (settings.epochs - row["epoch"]) * sum(len(s.detections.frames) for s in scenes)
-        console.print(
-            f"epoch {row['epoch']:.0f}/{settings.epochs}  loss {row['loss']:.4f}  "
-            f"association {row['association']:.4f}  "
-            f"contrastive {row['contrastive']:.4f}  temporal {row['temporal']:.5f}  "
-            f"{row['frames_per_second']:.0f} frames/s  {left / max(row['frames_per_second'], 1e-9) / 60:.0f} min left",
-            highlight=False,
-        )
 
-    trainer.train(report)
-    draw_log(trainer.log, out / "loss.png")
-    best = out / "best.safetensors"
-    print(best if best.exists() else out / f"epoch_{trainer.epoch}.safetensors")
+def describe(row: dict[str, float], settings: "TrainingSettings") -> str:
+    """One line about an epoch."""
+    held_out = "" if row["held_out"] != row["held_out"] else f"  held out {row['held_out']:.4f}"
+    return (
+        f"epoch {row['epoch']:.0f}/{settings.epochs}  loss {row['loss']:.4f}  association {row['association']:.4f}  "
+        f"contrastive {row['contrastive']:.4f}  temporal {row['temporal']:.5f}{held_out}  "
+        f"{row['frames_per_second']:.0f} frames/s"
+    )
+
+
+def peak_memory_mb(cuda: bool) -> float:
+    """Largest memory this process has held, on the GPU where one is used."""
+    import resource
+    import sys
+
+    import torch
+
+    if cuda:
+        return torch.cuda.max_memory_allocated() / 2**20
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Any]:
+    """Show the steps of the running epoch, on a terminal only."""
+    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("steps")
+        yield lambda done, total: bar.update(task, completed=done, total=total)

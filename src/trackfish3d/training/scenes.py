@@ -4,13 +4,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ..association.features import raw_features
 from ..association.pseudolabels import PseudoLabels
 from ..cameras import CameraRig
+from ..cameras._kernels import ray_one
 from ..errors import InputError
 from ..recordings import Detections, Recording
+from ..synfish.noise import perturb_rig
+
+F32 = NDArray[np.float32]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -24,52 +30,116 @@ class Scene:
     labels: PseudoLabels
 
     @classmethod
-    def load(cls, folder: Path, cache: Path) -> "Scene":
-        """Read a recording; pseudo-labels are cached in `cache`."""
+    def load(cls, folder: Path, cache: Path | None = None, calibration_noise: float = 0.0, seed: int = 0) -> "Scene":
+        """Read a recording; pseudo-labels are cached in `cache`.
+
+        With `calibration_noise` the poses of its cameras are disturbed first, as in the paper's training-time test:
+        features and pseudo-labels then come from the wrong geometry.
+        """
         recording = Recording.open(folder)
-        detections = recording.detections
-        if len(recording.rig) < 2 or len(detections.frames) < 2:
-            raise InputError(f"{folder}: training needs two cameras and two frames with detections")
-        return cls(
-            folder.name,
-            recording.rig,
-            detections,
-            raw_features(recording.rig, detections),
-            PseudoLabels.cached(recording.rig, detections, cache),
-        )
+        rig = recording.rig
+        if calibration_noise:
+            rig = perturb_rig(rig, calibration_noise, seed)
+        return cls.of(folder.name, rig, recording.detections, cache)
 
-    def windows(self, pairs: int) -> list[NDArray[np.int64]]:
-        """Frames (indices) of consecutive windows of `pairs` pairs; neighbours share one frame.
+    @classmethod
+    def of(cls, name: str, rig: CameraRig, detections: Detections, cache: Path | None = None) -> "Scene":
+        """Make a scene of detections in memory."""
+        if len(rig) < 2:
+            raise InputError(f"{name}: training needs two cameras; it has {len(rig)}")
+        if not (np.diff(detections.frames) == 1).any():
+            raise InputError(f"{name}: training needs two successive frames with detections; it has none")
+        if cache is None:
+            labels = PseudoLabels.compute(rig, detections)
+        else:
+            labels = PseudoLabels.cached(rig, detections, cache)
+        if not len(labels.first):
+            raise InputError(f"{name}: no pair of detections of two cameras agrees; is the calibration the right one?")
+        return cls(name, rig, detections, raw_features(rig, detections), labels)
 
-        A pair is two frames whose numbers follow each other; a dropped frame ends a window.
+    def windows(self, pairs: int, stride: int = 1, shift: int = 0) -> list[NDArray[np.int64]]:
+        """Frames (indices) of windows of `pairs` pairs, `stride` frames apart, from the `shift`-th frame on.
+
+        A pair is two frames whose numbers are `stride` apart; a dropped frame ends a window. Neighbouring windows
+        share one frame, so that no pair is lost.
         """
         found = []
         number = self.detections.frames
         breaks = np.flatnonzero(np.diff(number) != 1) + 1
         for run in np.split(np.arange(len(number)), breaks):
-            found += [run[i : i + pairs + 1] for i in range(0, len(run) - 1, pairs)]
+            for first in range(stride):
+                mine = run[first::stride]
+                starts = range(shift - pairs if shift else 0, len(mine) - 1, pairs)
+                cut = (mine[max(i, 0) : i + pairs + 1] for i in starts)
+                found += [frames for frames in cut if len(frames) > 1]
         return found
 
+    def clock(self, frames: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Time (B,) of a window's frames in its own steps: 1 apart, more where the recording misses frames."""
+        number = self.detections.frames[frames]
+        step = int(np.diff(number).min()) if len(number) > 1 else 1
+        return np.asarray(number // step)
 
-def dense_labels(
-    scene: Scene, frames: NDArray[np.int64], keep: NDArray[np.bool_], width: int
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Labels G and confidences C (B, width, width) of frames; -1 on padding, pairs of one camera, dropped detections.
+    def tokens(self, frames: NDArray[np.int64]) -> tuple[F32, Bools]:
+        """Raw features (B, N, 9) of frames (B,), padded, and which of them are detections (B, N)."""
+        return _tokens(self.raw, self.detections.offsets, frames)  # type: ignore[no-any-return]
 
-    `keep` (N,) tells which of the scene's detections take part.
-    """
-    det, labels = scene.detections, scene.labels
-    label = np.full((len(frames), width, width), -1, np.int8)
-    confidence = np.zeros((len(frames), width, width), np.float32)
-    for b, frame in enumerate(frames.tolist()):
-        rows = det.at(frame)
-        camera = det.camera[rows]
-        n = len(camera)
-        known = keep[rows]
-        label[b, :n, :n] = np.where((camera[:, None] != camera[None]) & known[:, None] & known[None], 0, -1)
-        pairs = slice(labels.offsets[frame], labels.offsets[frame + 1])
-        i, j = labels.first[pairs], labels.second[pairs]
-        both = known[i] & known[j]
-        label[b, i[both], j[both]] = 1
-        confidence[b, i[both], j[both]] = labels.confidence[pairs][both]
-    return label, confidence
+    def dense_labels(self, frames: NDArray[np.int64], keep: Bools) -> tuple[NDArray[np.int8], F32]:
+        """Labels G and confidences C (B, N, N) of frames (B,); -1 on pairs of one camera, or not in `keep` (B, N)."""
+        labels, det = self.labels, self.detections
+        return _dense(  # type: ignore[no-any-return]
+            det.camera, det.offsets, labels.offsets, labels.first, labels.second, labels.confidence, frames, keep
+        )
+
+    def jitter(self, frames: NDArray[np.int64], tokens: F32, shift: NDArray[np.float64]) -> None:
+        """Move centroids of `tokens` (B, N, 9) by `shift` (B, N, 2) box sizes, and their rays with them."""
+        sizes = np.array([c.size for c in self.rig], np.float64)
+        _jitter(self.rig.packed, sizes, self.detections.camera, self.detections.offsets, frames, tokens, shift)
+
+
+@njit(cache=True, nogil=True)
+def _tokens(raw, offsets, frames):  # type: ignore[no-untyped-def]
+    n = 1
+    for f in frames:
+        n = max(n, offsets[f + 1] - offsets[f])
+    out = np.zeros((len(frames), n, raw.shape[1]), np.float32)
+    mask = np.zeros((len(frames), n), np.bool_)
+    for b in range(len(frames)):
+        begin, end = offsets[frames[b]], offsets[frames[b] + 1]
+        out[b, : end - begin] = raw[begin:end]
+        mask[b, : end - begin] = True
+    return out, mask
+
+
+@njit(cache=True, nogil=True)
+def _dense(camera, offsets, starts, first, second, confidence, frames, keep):  # type: ignore[no-untyped-def]
+    blocks, n = keep.shape
+    label = np.full((blocks, n, n), -1, np.int8)
+    weight = np.zeros((blocks, n, n), np.float32)
+    for b in range(blocks):
+        f = frames[b]
+        begin = offsets[f]
+        for i in range(offsets[f + 1] - begin):
+            for j in range(offsets[f + 1] - begin):
+                if keep[b, i] and keep[b, j] and camera[begin + i] != camera[begin + j]:
+                    label[b, i, j] = 0
+        for p in range(starts[f], starts[f + 1]):
+            i, j = first[p], second[p]
+            if keep[b, i] and keep[b, j]:
+                label[b, i, j] = 1
+                weight[b, i, j] = confidence[p]
+    return label, weight
+
+
+@njit(cache=True, nogil=True)
+def _jitter(packed, sizes, camera, offsets, frames, tokens, shift):  # type: ignore[no-untyped-def]
+    for b in range(len(frames)):
+        begin = offsets[frames[b]]
+        for i in range(offsets[frames[b] + 1] - begin):
+            c = camera[begin + i]
+            u = tokens[b, i, 0] + shift[b, i, 0] * tokens[b, i, 2]
+            v = tokens[b, i, 1] + shift[b, i, 1] * tokens[b, i, 3]
+            _, _, _, dx, dy, dz, ok = ray_one(packed[c], u * sizes[c, 0], v * sizes[c, 1])
+            if ok:
+                tokens[b, i, 0], tokens[b, i, 1] = u, v
+                tokens[b, i, 6], tokens[b, i, 7], tokens[b, i, 8] = dx, dy, dz

@@ -18,20 +18,30 @@ class TrainingSettings(BaseModel):
     learning_rate: float = Field(1e-4, gt=0)
     weight_decay: float = Field(1e-4, ge=0)
     clip_norm: float = Field(5.0, gt=0)
-    window: int = Field(1, ge=1, description="consecutive pairs a step; 1 is the paper's")
+    window: int = Field(1, ge=1, description="consecutive pairs a window; 1 is the paper's")
     windows_a_step: int = Field(1, ge=1, description="windows whose gradients make one step")
     shuffle: bool = Field(False, description="windows in random order; the paper keeps the order of time")
     reuse_features: bool = Field(True, description="take frame t's encoding, detached, from the pair before")
-    cosine_schedule: bool = Field(False, description="learning rate falls to a tenth along a cosine")
+    cosine_schedule: bool = Field(False, description="learning rate falls to a hundredth along a cosine")
+    rise_steps: int = Field(0, ge=0, description="steps in which the learning rate rises from zero")
     drop_detections: float = Field(0.0, ge=0, lt=1, description="augmentation: share of detections left out")
     jitter: float = Field(0.0, ge=0, description="augmentation: centroids move by this share of their box")
+    shuffle_cameras: bool = Field(False, description="augmentation: cameras numbered anew in every window")
+    frame_skip: int = Field(1, ge=1, description="augmentation: frames of a window are up to this many apart")
+    calibration_noise: float = Field(0.0, ge=0, description="poses disturbed by this, degrees and world units")
+    patience: int = Field(0, ge=0, description="stop after so many epochs without a better held-out loss; 0: never")
     checkpoint_epochs: int = Field(100, ge=1)
-    seed: int = 0
+    seed: int = Field(0, ge=0)
     device: str = "auto"
+    mixed_precision: bool = Field(True, description="bfloat16 in the network, on CUDA only")
     model: ModelSettings = Field(default_factory=ModelSettings)
     grouping: GroupingSettings = Field(default_factory=lambda: GroupingSettings(threshold=0.6))
     losses: LossSettings = Field(default_factory=LossSettings)
     link: LinkSettings = Field(default_factory=LinkSettings)
+
+
+# What may differ between the parts of an interrupted run.
+FREE = ("epochs", "device", "checkpoint_epochs")
 
 
 def fast_recipe(**changes: object) -> TrainingSettings:
@@ -46,6 +56,7 @@ def fast_recipe(**changes: object) -> TrainingSettings:
         "shuffle": True,
         "reuse_features": False,
         "cosine_schedule": True,
+        "rise_steps": 100,
         "drop_detections": 0.1,
         "jitter": 0.05,
         "checkpoint_epochs": 10,

@@ -1,6 +1,6 @@
 """The loss of one window of frames: association, contrastive, temporal."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -8,34 +8,33 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..association.batches import affinity, pad
+from ..association.batches import affinity
 from ..association.grouping import group_detections
 from ..association.losses import association_loss, contrastive_loss, temporal_loss
 from ..association.model import TrackFishNet
-from .scenes import Scene, dense_labels
+from ..recordings import Groups
+from .scenes import Scene
 from .settings import TrainingSettings
-from .temporal import FrameGroups, link_window
+from .temporal import GroupTable, link_groups
+
+CAMERA = 4  # column of the raw features that holds the camera's number
 
 
 @dataclass
 class Memory:
     """What recipe `paper` carries from pair to pair of a scene: past groups, and the last frame's encoding."""
 
-    groups: list[FrameGroups] = field(default_factory=list)
+    groups: GroupTable | None = None
     encoded: Tensor | None = None
     frame: int = -1
 
 
 @dataclass(frozen=True)
 class WindowLoss:
-    """The total with its gradient, and the three parts and counts as numbers."""
+    """The total with its gradient; loss, association, contrastive, temporal, groups and links as numbers."""
 
     total: Tensor
-    association: float
-    contrastive: float
-    temporal: float
-    groups: int
-    links: int
+    parts: dict[str, float]
 
 
 def window_loss(
@@ -47,127 +46,156 @@ def window_loss(
     rng: np.random.Generator,
     memory: Memory | None = None,
 ) -> WindowLoss:
-    """Loss of consecutive frames (B,) of a scene; without `full` (warm-up) the association loss alone.
+    """Loss of frames (B,) of a scene, one after the other; without `full` (warm-up) the association loss alone.
 
     Losses of frames are summed over the two frames of a pair and averaged over pairs, so that a window of one pair is
     the paper's step.
     """
     device = next(net.parameters()).device
-    det, offsets = scene.detections, scene.detections.offsets
-    raw, keep = augment(scene, frames, settings, rng)
-    count = offsets[frames + 1] - offsets[frames]
-    mask_np = pad(keep, offsets, frames, False)
-    tokens = torch.from_numpy(pad(raw, offsets, frames)).to(device)
-    mask = torch.from_numpy(mask_np).to(device)
+    s = settings
+    tokens_np, keep = scene.tokens(frames)
+    if net.training:
+        augment(scene, frames, tokens_np, keep, s, rng)
+    tokens, mask = torch.from_numpy(tokens_np).to(device), torch.from_numpy(keep).to(device)
     attend = mask.clone()
     attend[:, 0] = True  # a frame with every detection dropped still needs a key
-    encoded = net.encoder(tokens)
-    if memory is not None and settings.reuse_features:
-        if memory.encoded is not None and memory.frame == int(frames[0]):
-            before = memory.encoded
-            n = min(before.shape[0], encoded.shape[1])
-            encoded = torch.cat([F.pad(before[:n], (0, 0, 0, encoded.shape[1] - n))[None], encoded[1:]])
-        memory.encoded, memory.frame = encoded[-1].detach(), int(frames[-1])
-    h = net.transformer(encoded, tokens[..., [1, 0]], attend)
+    seed = int(rng.integers(2**62)) if net.training else None
+    with torch.autocast(device.type, torch.bfloat16, enabled=s.mixed_precision and device.type == "cuda"):
+        encoded = _encode(net, tokens, frames, memory if s.reuse_features else None)
+        h = net.transformer(encoded, tokens[..., [1, 0]], attend, seed).float()
     logits = net.transformer.logits(h)
-    label, confidence = dense_labels(scene, frames, keep, tokens.shape[1])
+    label, confidence = (torch.from_numpy(x).to(device) for x in scene.dense_labels(frames, keep))
     pairs = max(len(frames) - 1, 1)
-    inner = torch.full((len(frames),), 2.0, device=device)  # a frame inside the window belongs to two pairs
-    inner[0] = inner[-1] = 1.0
-    per_frame = association_loss(logits, torch.from_numpy(label).to(device), torch.from_numpy(confidence).to(device))
-    asso = (inner * per_frame).sum() / pairs
-    total = settings.losses.association * asso
-    ctr = temp = torch.zeros((), device=device)
-    n_groups = n_links = 0
+    share = torch.full((len(frames),), 2.0 / pairs, device=device)  # a frame inside the window belongs to two pairs
+    share[0] = share[-1] = 1.0 / pairs
+    association = torch.dot(share, association_loss(logits, label, confidence))
+    total = s.losses.association * association
+    parts = {"association": association.item(), "contrastive": 0.0, "temporal": 0.0, "groups": 0.0, "links": 0.0}
     if full:
+        groups, number, place, owner = _group(scene, frames, h, logits, mask, s)
+        parts["groups"] = len(groups)
+        if s.losses.contrastive:
+            loss = torch.dot(share, contrastive_loss(h, number, mask, s.losses.temperature))
+            parts["contrastive"] = loss.item()
+            total = total + s.losses.contrastive * loss
+        if s.losses.temporal:
+            summed = h.new_zeros(len(groups), h.shape[-1]).index_add(0, owner, h[place])
+            loss, links = _temporal(net, F.normalize(summed, dim=-1), groups, scene.clock(frames), s, memory)
+            parts["temporal"], parts["links"] = loss.item(), links
+            total = total + s.losses.temporal * loss
+    return WindowLoss(total, {"loss": total.item(), **parts})
+
+
+def _encode(net: TrackFishNet, tokens: Tensor, frames: NDArray[np.int64], memory: Memory | None) -> Tensor:
+    """Encode tokens to (B, N, D); with a memory, the first frame is that of the pair before, detached."""
+    if memory is None:
+        encoded: Tensor = net.encoder(tokens)
+        return encoded
+    before, n = memory.encoded, tokens.shape[1]
+    if before is not None and memory.frame == int(frames[0]):
+        before = before[:n] if len(before) >= n else F.pad(before, (0, 0, 0, n - len(before)))
+        encoded = torch.cat([before[None], net.encoder(tokens[1:])])
+    else:
+        encoded = net.encoder(tokens)
+    memory.encoded, memory.frame = encoded[-1].detach(), int(frames[-1])
+    return encoded
+
+
+def _group(
+    scene: Scene, frames: NDArray[np.int64], h: Tensor, logits: Tensor, mask: Tensor, settings: TrainingSettings
+) -> tuple[Groups, Tensor, tuple[Tensor, Tensor], Tensor]:
+    """Group the window; the `frame` of its groups is the place in it.
+
+    Also the group (B, N) of each detection, -1 for none, and for the members (M,) of all groups their place in h,
+    frame and row, and the group they belong to.
+    """
+    det, offsets = scene.detections, scene.detections.offsets
+    with torch.no_grad():
+        scores = affinity(h, logits, settings.grouping).float()
+        scores = scores.masked_fill_(~(mask[:, :, None] & mask[:, None]), -1.0).cpu()
+    first, last = offsets[frames[0]], offsets[frames[-1] + 1]
+    count = offsets[frames + 1] - offsets[frames]
+    rows: slice | NDArray[np.int64] = slice(first, last)
+    if last - first != count.sum():  # frames were skipped
         rows = np.concatenate([np.arange(offsets[f], offsets[f + 1]) for f in frames])
-        scores = affinity(h.detach(), logits.detach(), settings.grouping).float()
-        table = scores.masked_fill(~(mask[:, :, None] & mask[:, None]), -1.0).cpu().numpy()
-        groups = group_detections(
-            scene.rig,
-            frames,
-            np.append(0, np.cumsum(count)),
-            det.camera[rows],
-            det.score[rows],
-            det.centroids[rows],
-            det.boxes[rows],
-            table,
-            settings.grouping,
-        )
-        sure = groups.confidence >= settings.grouping.min_confidence
-        block = np.searchsorted(frames, groups.frame)
-        owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
-        place = groups.members - np.append(0, np.cumsum(count))[block[owner]]
-        number = np.full(mask_np.shape, -1, np.int64)
-        used = sure[owner]
-        number[block[owner][used], place[used]] = owner[used]
-        ctr = (
-            inner * contrastive_loss(h, torch.from_numpy(number).to(device), mask, settings.losses.temperature)
-        ).sum()
-        ctr = ctr / pairs
-        n_groups = len(groups)
-        if n_groups:
-            flat = h[torch.from_numpy(block[owner]).to(device), torch.from_numpy(place).to(device)]
-            mean = torch.zeros(n_groups, h.shape[-1], device=device).index_add(
-                0, torch.from_numpy(owner).to(device), flat
-            )
-            mean = F.normalize(mean, dim=-1)
-            temp, n_links = _temporal(
-                net, mean, groups.position, groups.confidence, block, len(frames), settings, memory
-            )
-        total = total + settings.losses.contrastive * ctr + settings.losses.temporal * temp
-    return WindowLoss(total, asso.item(), ctr.item(), temp.item(), n_groups, n_links)
+    starts = np.append(0, np.cumsum(count))
+    groups = group_detections(
+        scene.rig,
+        np.arange(len(frames)),
+        starts,
+        det.camera[rows],
+        det.score[rows],
+        det.centroids[rows],
+        det.boxes[rows],
+        scores.numpy(),
+        settings.grouping,
+    )
+    owner = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
+    block = groups.frame[owner]
+    place = groups.members - starts[block]
+    number = np.full(mask.shape, -1, np.int64)
+    sure = groups.confidence[owner] >= settings.grouping.min_confidence
+    number[block[sure], place[sure]] = owner[sure]
+    tensors = [torch.from_numpy(x).to(h.device) for x in (number, block, place, owner)]
+    return groups, tensors[0], (tensors[1], tensors[2]), tensors[3]
 
 
 def _temporal(
     net: TrackFishNet,
     mean: Tensor,
-    position: NDArray[np.float64],
-    confidence: NDArray[np.float64],
-    block: NDArray[np.int64],
-    n_frames: int,
+    groups: Groups,
+    clock: NDArray[np.int64],
     settings: TrainingSettings,
     memory: Memory | None,
 ) -> tuple[Tensor, int]:
-    """Temporal loss over the links of the window, and of its last frame with the memory of recipe `paper`."""
-    seen = mean.detach().double().cpu().numpy()
-    past = memory.groups if memory is not None else []
-    table = mean
-    if past:
-        stored = torch.from_numpy(np.concatenate([p.embedding for p in past])).to(mean)
-        table = torch.cat([mean, stored])
-    first = len(mean)
-    older = []
-    for p in past:
-        older.append(FrameGroups(first + np.arange(len(p.rows)), p.position, p.embedding, p.confidence))
-        first += len(p.rows)
-    now = []
-    for t in range(n_frames):
-        mine = np.flatnonzero(block == t)
-        now.append(FrameGroups(mine, position[mine], seen[mine], confidence[mine]))
-    early, late, weight = link_window([*older, *now], settings.link)
-    fresh = late < len(mean)  # links among remembered frames had their turn
-    early, late, weight = early[fresh], late[fresh], weight[fresh]
+    """Temporal loss over the links that end in the window after its first frame, and their number.
+
+    `clock` (B,) are the frames' numbers. The memory of recipe `paper` holds the frames before the window; links into
+    the first frame had their turn in the pair before.
+    """
+    now = GroupTable(
+        clock,
+        np.searchsorted(groups.frame, np.arange(len(clock) + 1)),
+        groups.position,
+        mean.detach().float().cpu().numpy(),
+        groups.confidence,
+    )
+    table, past = now, None
     if memory is not None:
-        # The last frame begins the next pair; those before it are the past.
-        memory.groups = [*past, *now[:-1]][-(settings.link.memory - 1) :]
+        past = memory.groups or GroupTable.empty(mean.shape[1])
+        table = past.join(now)
+        first = len(past.frame)
+        memory.groups = table.cut(max(len(table.frame) - settings.link.memory, 0), len(table.frame) - 1)
+    else:
+        first = 0
+    early, late, weight = link_groups(table, first + 1, settings.link)
     if not len(early):
-        return torch.zeros((), device=mean.device), 0
-    at = torch.from_numpy(early).to(mean.device), torch.from_numpy(late).to(mean.device)
-    loss = temporal_loss(net.predictor(table[at[0]]), table[at[1]], torch.from_numpy(weight).to(mean))
+        return mean.new_zeros(()), 0
+    source = mean
+    if past is not None and len(past.embedding):
+        source = torch.cat([torch.from_numpy(past.embedding).to(mean), mean])
+    loss = temporal_loss(
+        net.predictor(source[torch.from_numpy(early).to(mean.device)]),
+        source[torch.from_numpy(late).to(mean.device)],
+        torch.from_numpy(weight).to(mean.device),
+    )
     return loss, len(early)
 
 
 def augment(
-    scene: Scene, frames: NDArray[np.int64], settings: TrainingSettings, rng: np.random.Generator
-) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Raw features of the scene with the frames' detections jittered inside their boxes, and which take part (N,)."""
-    raw = scene.raw
-    keep = np.ones(len(raw), bool)
-    if settings.drop_detections or settings.jitter:
-        rows = np.concatenate([np.arange(scene.detections.offsets[f], scene.detections.offsets[f + 1]) for f in frames])
-        keep[rows] = rng.random(len(rows)) >= settings.drop_detections
-        if settings.jitter:
-            raw = raw.copy()
-            raw[rows, :2] += (settings.jitter * rng.normal(size=(len(rows), 2)) * raw[rows, 2:4]).astype(np.float32)
-    return raw, keep
+    scene: Scene,
+    frames: NDArray[np.int64],
+    tokens: NDArray[np.float32],
+    keep: NDArray[np.bool_],
+    settings: TrainingSettings,
+    rng: np.random.Generator,
+) -> None:
+    """Change `tokens` (B, N, 9) and `keep` (B, N) in place as the settings ask: all of it needs no label."""
+    if settings.drop_detections:
+        keep &= rng.random(keep.shape) >= settings.drop_detections
+    if settings.shuffle_cameras and len(scene.rig) > 1:
+        order = rng.permutation(len(scene.rig)).astype(np.float32)
+        index = np.rint(tokens[..., CAMERA] * (len(order) - 1)).astype(np.int64)
+        tokens[..., CAMERA] = order[index] / (len(order) - 1)
+    if settings.jitter:
+        scene.jitter(frames, tokens, settings.jitter * rng.standard_normal((*keep.shape, 2)))
