@@ -56,11 +56,9 @@ def neighbours(position, ahead):  # type: ignore[no-untyped-def]
             near = 0
             for j in range(N):
                 if distance[j] <= far:
-                    c = (
-                        ahead[t, i, 0] * ahead[t, j, 0]
-                        + ahead[t, i, 1] * ahead[t, j, 1]
-                        + ahead[t, i, 2] * ahead[t, j, 2]
-                    )
+                    c = 0.0
+                    for k in range(3):
+                        c += ahead[t, i, k] * ahead[t, j, k]
                     if np.isfinite(c):
                         cosine += c
                         near += 1

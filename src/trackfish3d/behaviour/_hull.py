@@ -74,7 +74,7 @@ def hull_volume(p):  # type: ignore[no-untyped-def]
     rim = np.zeros((n, n), np.bool_)
     seen = np.zeros(room, np.bool_)
     for i in range(n):
-        if i == a or i == b or i == c or i == d:
+        if i in (a, b, c, d):
             continue
         any_seen = False
         for f in range(count):

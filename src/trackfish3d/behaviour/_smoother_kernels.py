@@ -136,7 +136,7 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
     """
     T = x.shape[0]
     L = np.zeros((9, 9))
-    l = np.zeros(9)
+    pull = np.zeros(9)
     PL = np.empty((6, 9))
     LK = np.empty((9, 3))
     cov = np.empty((6, 6))
@@ -146,9 +146,9 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
         for i in range(3):
             p, v, a = x[k, i], x[k, 3 + i], x[k, 6 + i]
             for b in range(9):
-                p -= Pk[i, b] * l[b]
-                v -= Pk[3 + i, b] * l[b]
-                a -= Pk[6 + i, b] * l[b]
+                p -= Pk[i, b] * pull[b]
+                v -= Pk[3 + i, b] * pull[b]
+                a -= Pk[6 + i, b] * pull[b]
             position[k, i], velocity[k, i], acceleration[k, i] = p, v, a
         for a in range(6):
             for b in range(9):
@@ -174,12 +174,12 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
             for j in range(3):
                 v = 0.0
                 for b in range(9):
-                    v += K[b, j] * l[b]
+                    v += K[b, j] * pull[b]
                 for i in range(3):
                     v += si[j, i] * y[i]
                 step[j] = v
             for j in range(3):
-                l[j] -= step[j]
+                pull[j] -= step[j]
             for i in range(3):
                 for j in range(3):
                     v = si[i, j]
@@ -191,8 +191,8 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
                     L[a, j] -= LK[a, j]
                     L[j, a] -= LK[a, j]
         for i in range(3):
-            l[6 + i] += l[3 + i] + 0.5 * l[i]
-            l[3 + i] += l[i]
+            pull[6 + i] += pull[3 + i] + 0.5 * pull[i]
+            pull[3 + i] += pull[i]
         _gather(L, 1.0)
         for a in range(9):  # the update takes L for symmetric: a lopsided rounding error would grow without end
             for b in range(a):
@@ -201,7 +201,7 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _scatter(cov, v, out):  # type: ignore[no-untyped-def]
-    """Standard deviations of position, speed and heading from cov (6, 6) of position and velocity v (3,)."""
+    """Fill out (3,): standard deviations of position, speed and heading, from cov (6, 6) of position and velocity."""
     speed2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
     total = cov[3, 3] + cov[4, 4] + cov[5, 5]
     out[0] = np.sqrt(max((cov[0, 0] + cov[1, 1] + cov[2, 2]) / 3.0, 0.0))

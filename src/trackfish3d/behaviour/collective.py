@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._group_kernels import hulls, neighbours
-from .kinematics import heading
+from .kinematics import heading, present
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,7 @@ def milling(position: ArrayLike, velocity: ArrayLike) -> Array:
     direction from it and counts for nothing.
     """
     x, ahead = np.asarray(position, dtype=np.float64), heading(velocity)
-    known = np.isfinite(x).all(2) & np.isfinite(ahead).all(2)
+    known = present(x) & present(ahead)
     x = np.where(known[..., None], x, np.nan)
     outward = heading(x - _mean(x, least=2)[:, None])
     return np.asarray(np.linalg.norm(_mean(np.cross(outward, ahead), least=2), axis=-1))
@@ -54,7 +54,7 @@ def principal_lengths_world(position: ArrayLike) -> Array:
     The shape of the group: equal lengths are a ball, one short is a disc, two short are a line.
     """
     x = np.asarray(position, dtype=np.float64)
-    known = np.isfinite(x).all(2)
+    known = present(x)
     offset = np.where(known[..., None], x - _mean(x, least=2)[:, None], 0.0)
     count = known.sum(1)
     good = count >= 2
@@ -75,7 +75,7 @@ def density_per_world3(position: ArrayLike) -> Array:
     Few animals stand on their hull, not in it: compare groups of like size only.
     """
     volume = hull_volume_world3(position)
-    count = np.isfinite(np.asarray(position, dtype=np.float64)).all(2).sum(1)
+    count = present(position).sum(1)
     return np.asarray(np.divide(count, volume, out=np.full(len(volume), np.nan), where=volume > 0))
 
 
@@ -99,7 +99,7 @@ def local_alignment(position: ArrayLike, velocity: ArrayLike) -> Array:
 
 def _mean(values: Array, least: int) -> Array:
     """(T, D) mean over the animals of (T, N, D) that are there; NaN where there are fewer than ``least``."""
-    known = np.isfinite(values).all(2)
+    known = present(values)
     count = known.sum(1)
     total = np.where(known[..., None], values, 0.0).sum(1)
     full = np.broadcast_to((count >= max(least, 1))[:, None], total.shape)

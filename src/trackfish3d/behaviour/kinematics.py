@@ -15,6 +15,11 @@ def speed(velocity: ArrayLike) -> Array:
     return np.asarray(np.linalg.norm(np.asarray(velocity, dtype=np.float64), axis=-1))
 
 
+def present(values: ArrayLike) -> NDArray[np.bool_]:
+    """(...) whether all numbers of (..., D) are finite."""
+    return np.asarray(np.isfinite(np.asarray(values, dtype=np.float64)).all(axis=-1))
+
+
 def heading(velocity: ArrayLike) -> Array:
     """(..., D) unit vector of the velocity (..., D); NaN for an animal that stands still."""
     v = np.asarray(velocity, dtype=np.float64)
@@ -53,7 +58,7 @@ def pitch_rad(velocity: ArrayLike, up: ArrayLike) -> Array:
 
 
 def depth_world(position: ArrayLike, up: ArrayLike, surface_world: float) -> Array:
-    """(...) distance of positions (..., 3) below the surface, world; the surface lies ``surface_world`` along ``up``."""
+    """(...) distance of positions (..., 3) below the surface, which lies ``surface_world`` along ``up`` (3,), world."""
     return np.asarray(surface_world - np.asarray(position, dtype=np.float64) @ np.asarray(up, dtype=np.float64))
 
 

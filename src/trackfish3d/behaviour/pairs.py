@@ -78,7 +78,7 @@ def pair_correlation(position: ArrayLike, edges_world: ArrayLike) -> Array:
 
 
 def pair_sums(position: Array, edges_world: Array) -> tuple[Array, Array]:
-    """Counts (B,) of pairs as they are, and of pairs shifted in time; sums over blocks of frames may be added."""
+    """Count pairs (B,) as they are, and of pairs shifted in time; sums over blocks of frames may be added."""
     found = pair_counts(position, position, edges_world)
     expected = np.zeros_like(found)
     for k in range(1, SHIFTS):

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
 from ._smoother_kernels import filter_track, smooth_track
+from .kinematics import present
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -107,7 +108,7 @@ def fit_noise(position: ArrayLike, covariance: ArrayLike | None = None, observed
     Only their ratio needs a search: the common scale follows from how far the innovations scatter. A sample of the
     tracks is enough. Tracks too short to tell give the noise of a fish that swims straight on.
     """
-    z, R, alive, use = _prepared(position, covariance, observed)
+    z, R, _, use = _prepared(position, covariance, observed)
     known = np.isfinite(R[use][:, 0, 0])
     base = 1.0
     if known.any():
@@ -152,10 +153,10 @@ def _prepared(
     if z.ndim != 3 or z.shape[2] != 3:
         raise ValueError(f"positions must be (frames, tracks, 3), not {z.shape}")
     T, N = z.shape[:2]
-    alive = np.isfinite(z).all(2)
+    alive = present(z)
     use = alive if observed is None else alive & np.asarray(observed, dtype=np.bool_).reshape(T, N)
     use = np.where(use.any(0), use, alive)
-    R = np.full((T, N, 3, 3), np.nan)
+    R: Array = np.full((T, N, 3, 3), np.nan)
     if covariance is not None:
         R[:] = np.asarray(covariance, dtype=np.float64).reshape(T, N, 3, 3)
         with np.errstate(invalid="ignore", over="ignore"):
