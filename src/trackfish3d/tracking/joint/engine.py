@@ -135,13 +135,19 @@ class Engine:
                 pool.state[who], pool.cov[who], pixel[who], J[who], seen[who], found[who], begin, u, v, r, free,
                 cue[who], self._log_clutter, s.gate,
             )  # fmt: skip
+            wide = None
             if sure:
+                owner, sets, value, wide = self._with_bursts(
+                    who, elapsed, owner, sets, value, pixel, J, seen, found, begin, u, v, r, free, cue
+                )
                 chosen, _, stopped = pack(owner, sets, value, len(who), len(u), s.most_nodes)
                 self.stopped += stopped
             else:
                 chosen = _best_each(owner, value, len(who))
             first = np.searchsorted(owner, np.arange(len(who)))
             members[who], weight[who] = sets[chosen], value[chosen]
+            if wide is not None:
+                self._widen(pool.cov, who[wide[chosen]], elapsed)
             count = np.maximum((members[who] >= 0).sum(1), 1)
             per[who] = (value[chosen] - value[first]) / count
             if sure:
@@ -172,6 +178,42 @@ class Engine:
         self.logs.append(log)
         self._prune(frame, log.members, rows.stop)
         return log
+
+    def _with_bursts(  # type: ignore[no-untyped-def]
+        self, who, elapsed, owner, sets, value, pixel, J, seen, found, begin, u, v, r, free, cue
+    ):
+        """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained.
+
+        Returns owner, sets, value, and which hypotheses (H,) are of a dart.
+        """
+        best = sets[_best_each(owner, value, len(who))]
+        expected = (found[who] > 0.5).sum(1)
+        poor = np.flatnonzero((best >= 0).sum(1) < expected)
+        wide = np.zeros(len(owner), bool)
+        if not len(poor) or self.settings.burst_share <= 0:
+            return owner, sets, value, wide
+        rows = who[poor]
+        cov = self.pool.cov[rows]
+        self._widen(cov, np.arange(len(rows)), elapsed)
+        more_owner, more_sets, more_value = hypotheses(
+            self.pool.state[rows], cov, pixel[rows], J[rows], seen[rows], found[rows], begin, u, v, r, free, cue[rows],
+            self._log_clutter, self.settings.gate,
+        )  # fmt: skip
+        real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
+        owner = np.concatenate([owner, poor[more_owner[real]]])
+        order = np.argsort(owner, kind="stable")
+        value = np.concatenate([value, more_value[real] + np.log(self.settings.burst_share)])
+        wide = np.concatenate([wide, np.ones(int(real.sum()), bool)])
+        return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], wide[order]
+
+    def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
+        """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
+        variance = (self.settings.burst_scale * self.belief.acceleration) ** 2 * elapsed
+        for k in range(3):
+            cov[rows, k, k] += variance
+            cov[rows, 3 + k, 3 + k] += variance
+            cov[rows, k, 3 + k] += 0.5 * variance
+            cov[rows, 3 + k, k] += 0.5 * variance
 
     def _remember(self, pool, frame, members, weight, per, start, size, axis):  # type: ignore[no-untyped-def]
         """Keep score, window and the last look of each track in each view."""
@@ -255,7 +297,6 @@ class Engine:
         first = int(seen.min()) if len(seen) else 0
         last = int(seen.max()) + 1 if len(seen) else 1
         held = pool.window_rows[pool.confirmed]
-        held = held[(held >= 0).sum(2) >= 2]
         chosen, _ = explain(
             pool.score[candidate], rows, pool.window_gain[candidate], held[held >= 0], first, last - first, s.least
         )

@@ -14,7 +14,9 @@ from ..scale import box_size, estimate_scale
 from .belief import Belief, Sights
 from .engine import Engine
 from .fitting import fit
+from .filtering import run_filter
 from .paths import Paths
+from .repair import Swaps, stitch, swap_odds, unswap
 from .settings import JointSettings
 from .smoothing import smooth
 
@@ -43,11 +45,63 @@ class Joint(Method):
         if not engine.confirmed:
             return Tracks.build([], [], [], cameras=rig.names)
         paths = Paths.of(engine.logs, engine.confirmed)
+        paths = mend(rig, sights, paths, belief, self.settings)
         smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
         return Tracks.build(
             paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
             observed=(paths.members >= 0).any(1), cameras=rig.names,
         )  # fmt: skip
+
+
+def mend(rig, sights, paths, belief, settings):
+    """Exchange and join tracks as their whole past and future say; states become filtered ones."""
+    for _ in range(settings.mend_rounds):
+        smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
+        fwd, bwd = both_ways(rig, sights, paths, belief)
+        one, other, odds = swap_odds(
+            paths.name, paths.frame, np.argsort(paths.frame, kind="stable"), fwd[2], fwd[3], bwd[2], bwd[3],
+            settings.swap_reach * belief.body_length, belief.acceleration**2, settings.burst_share, settings.burst_scale, -3.0)
+        paths, done = unswap(paths, Swaps(one, other, odds), settings.swap_least)
+        if done:
+            paths = refilter(rig, sights, paths, belief)
+            continue
+        name, strength = stitch(paths, fwd[2], fwd[3], bwd[2], bwd[3], belief, settings)
+        joined = np.isfinite(strength).any()
+        if not joined:
+            break
+        paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))))
+        paths = refilter(rig, sights, paths, belief)
+    return refilter(rig, sights, paths, belief)
+
+
+def both_ways(rig, sights, paths, belief):
+    args = (rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v, sights.noise,
+            belief.acceleration**2, belief.velocity**2, belief.body_length**2, 1e-4 * belief.body_length)
+    return run_filter(*args, False), run_filter(*args, True)
+
+
+def refilter(rig, sights, paths, belief):
+    args = (rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v, sights.noise,
+            belief.acceleration**2, belief.velocity**2, belief.body_length**2, 1e-4 * belief.body_length)
+    _, _, state, cov, _ = run_filter(*args, False)
+    return Paths(paths.name, paths.frame, paths.members, state, cov, paths.margin)
+
+
+def fill(paths):
+    """Add rows without detections in the gaps of tracks, on a straight line."""
+    step = np.diff(paths.frame)
+    at = np.flatnonzero((np.diff(paths.name) == 0) & (step > 1))
+    missing = step[at] - 1
+    before = np.repeat(at, missing)
+    ahead = np.arange(missing.sum()) - np.repeat(np.cumsum(missing) - missing, missing) + 1
+    share = (ahead / np.repeat(step[at], missing))[:, None]
+    state = (1 - share) * paths.state[before] + share * paths.state[before + 1]
+    n = len(before)
+    out = Paths(
+        np.append(paths.name, paths.name[before]), np.append(paths.frame, paths.frame[before] + ahead),
+        np.vstack([paths.members, np.full((n, paths.members.shape[1]), -1)]), np.vstack([paths.state, state]),
+        np.concatenate([paths.cov, paths.cov[before]]), np.append(paths.margin, np.full(n, np.inf)))
+    return out.renamed(out.name)
 
 
 def refit(rig, detections, belief, settings):
