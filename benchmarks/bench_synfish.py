@@ -2,8 +2,8 @@
 
     python benchmarks/bench_synfish.py [--out FOLDER]
 
-Writes the benchmark (or reads it where FOLDER has it), prints the table of `trackfish3d difficulty` with pass marks,
-and times masks, recordings and pictures.
+Writes the benchmark (or reads it where FOLDER has it), prints the table of `trackfish3d difficulty` with pass marks
+and the MOTA of Hungarian + nearest beside the published one, and times masks, recordings and pictures.
 """
 
 import argparse
@@ -13,6 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from calibrate_scenes import GATE, MOTA
+from trackfish3d.baselines.geometric import Hungarian
+from trackfish3d.evaluation import evaluate
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.difficulty import difficulty
 from trackfish3d.synfish.observe import mesh_for, pose_frame
@@ -23,18 +26,32 @@ from trackfish3d.synfish.school import school_statistics
 from trackfish3d.synfish.video import write_video
 
 
+def hungarian_mota(recording: Recording) -> float:
+    """MOTA (percent) of the geometric baseline, with the post-processing that all methods share."""
+    truth, tracks = recording.truth, Hungarian().track(recording.rig, recording.detections)
+    scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)
+    return 100 * scores.clear.mota
+
+
 def table(folder: Path) -> float:
     """Print every scene beside the published numbers; returns the seconds that writing took."""
     spent = 0.0
     audits: dict[int, list[tuple[float, float]]] = {}
-    print("scene     fish  OccScore  %Overlap (paper)      audit P / R     step  clearance  turn deg  detected")
+    print(
+        "scene     fish  OccScore  %Overlap (paper)      audit P / R     step  clearance  turn  detected  MOTA (paper)"
+    )
     for scene in benchmark_scenes():
         path = folder / scene.name
         if not (path / "recording.toml").exists():
             start = time.process_time()
             write_scene(scene, path)
             spent += time.process_time() - start
-        d = difficulty(Recording.open(path))
+        recording = Recording.open(path)
+        d = difficulty(recording)
+        baseline = ""
+        if scene.name in MOTA:
+            mota = hungarian_mota(recording)
+            baseline = f"{mota:5.1f} ({MOTA[scene.name]:5.1f}) {'ok' if abs(mota - MOTA[scene.name]) <= 8 else 'FAR'}"
         facts = school_statistics(scene.build()[0])
         mark = ""
         if scene.paper_overlap is not None:
@@ -46,7 +63,7 @@ def table(folder: Path) -> float:
         print(
             f"{scene.name:9s} {d.fish:4d}  {d.occ_score:8.3f}  {d.overlap:8.1f} {paper:8s} {mark:4s} "
             f"{d.audit_precision:6.1f} / {d.audit_recall:5.1f}  {facts['largest_step']:5.2f} "
-            f" {facts['clearance']:9.3f} {facts['mean_turn_deg']:9.2f}  {d.detected:7.1f}",
+            f" {facts['clearance']:9.3f} {facts['mean_turn_deg']:5.2f}  {d.detected:7.1f}  {baseline}",
             flush=True,
         )
     for fish, (precision, _) in paper_audit().items():
