@@ -21,12 +21,12 @@ METHOD_CODE = (
 
 @cache
 def code_digest(parts: tuple[str, ...]) -> str:
-    """Digest of the Python and JSON files of these folders and files of the package; missing ones count for nothing."""
+    """Digest of the code and data files of these folders and files of the package; missing ones count for nothing."""
     root = Path(trackfish3d.__file__).parent
     digest = hashlib.sha256()
     for part in parts:
         files = [root / part] if (root / part).is_file() else sorted((root / part).rglob("*"))
         for file in files:
-            if file.suffix in (".py", ".json"):
+            if file.suffix in (".py", ".json", ".safetensors"):
                 digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:16]

@@ -13,8 +13,8 @@ from .. import __version__
 from ..errors import InputError
 from ..files import atomic_path
 from ..recordings import Recording, Tracks, write_table, write_tracks_csv
-from ..tracking.method import Method
-from ..tracking.registry import make_method, method_names, summaries
+from ..tracking.method import LEARN_EPOCHS, Method, setting_names, setting_values
+from ..tracking.registry import make_method, method_class, method_names, summaries
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
 
@@ -25,11 +25,17 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", help="CSV or Parquet file; otherwise into the recording.")
     ] = None,
+    model: Annotated[
+        Path | None, typer.Option("--model", help="Trained network of a method that has one; otherwise the shipped.")
+    ] = None,
+    learn: Annotated[
+        bool, typer.Option("--learn", help="Let the network learn, without labels, on this recording first.")
+    ] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method, key=value.")] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Print the method's settings and stop.")] = False,
 ) -> None:
     """Track all animals of a recording in 3D."""
-    chosen = make_method(method, parse_settings(set_ or []))
+    chosen = make_method(method, with_network(method, parse_settings(set_ or []), model, learn))
     if settings:
         print_settings(chosen)
         return
@@ -40,7 +46,7 @@ def command(
     for name in dark:
         console.print(f"camera {name} has no detections", highlight=False)
     ready = chosen.resolve(source.rig, detections) if len(detections) and len(source.rig) > 1 else chosen
-    print(f"{method}: {_line(ready.settings.model_dump())}")
+    print(f"{method}: {_line(changed_settings(ready))}")
     with Progress(
         TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), console=console,
         transient=True,
@@ -68,6 +74,22 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
     return out
 
 
+def with_network(method: str, settings: dict[str, str], model: Path | None, learn: bool) -> dict[str, str]:
+    """Add the flags about a trained network to settings, for a method that has one."""
+    known = setting_names(method_class(method).Settings)
+    added: dict[str, str] = {}
+    if model is not None:
+        added["model"] = str(model)
+    if learn:
+        added["learn"] = str(LEARN_EPOCHS)
+    for name, value in added.items():
+        if name not in known:
+            raise InputError(f"--{name}: method {method} has no network that could be given or taught")
+        if name in settings:
+            raise InputError(f"--{name} and --set {name}={settings[name]}: give one of them (here {value})")
+    return settings | added
+
+
 def write_result(source: Recording, tracks: Tracks, out: Path | None) -> Path:
     """Write tracks to ``out`` by its suffix, or into the recording; returns the file."""
     if out is None:
@@ -91,8 +113,15 @@ def write_settings(path: Path, name: str, method: Method) -> None:
 
 def print_settings(method: Method) -> None:
     """Print each setting of a method: name, default, what it is."""
-    for name, field in type(method.settings).model_fields.items():
-        print(f"{name} = {getattr(method.settings, name)}  {field.description or ''}")
+    about = setting_names(type(method.settings))
+    for name, value in setting_values(method.settings).items():
+        print(f"{name} = {value}  {about[name]}")
+
+
+def changed_settings(method: Method) -> dict[str, Any]:
+    """Return settings that are not the defaults: the user's, and those estimated from the recording."""
+    usual = setting_values(type(method.settings)())
+    return {name: value for name, value in setting_values(method.settings).items() if value != usual[name]}
 
 
 def _observed(tracks: Tracks) -> float:
@@ -100,7 +129,8 @@ def _observed(tracks: Tracks) -> float:
 
 
 def _line(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in settings.items())
+    texts = [f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in settings.items()]
+    return ", ".join(texts) or "all settings are the defaults"
 
 
 class _Rate(TextColumn):

@@ -14,6 +14,7 @@ from .postprocess import postprocess
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all."""
+LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
 
 
 class MethodSettings(BaseModel):
@@ -75,14 +76,45 @@ def _silent(done: int, total: int) -> None:
 
 
 def make_settings(model: type[MethodSettings], values: Mapping[str, Any], method: str) -> MethodSettings:
-    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit."""
-    for name in values:
-        if name not in model.model_fields:
-            known = ", ".join(model.model_fields)
-            raise InputError(f"method {method} has no setting '{name}'; it has {known}")
+    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit.
+
+    A dot leads into settings of a part: ``tracker.link.max_distance``.
+    """
+    known = setting_names(model)
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known and name not in model.model_fields:
+            raise InputError(f"method {method} has no setting '{name}'; it has {', '.join(known)}")
+        *path, last = name.split(".")
+        branch = tree
+        for part in path:
+            branch = branch.setdefault(part, {})
+        branch[last] = value
     try:
-        return model.model_validate(dict(values))
+        return model.model_validate(tree)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(p) for p in first["loc"]) or "settings"
         raise InputError(f"method {method}: {where}: {first['msg']}") from None
+
+
+def setting_names(model: type[BaseModel], before: str = "") -> dict[str, str]:
+    """Names of all settings, those of parts with dots, and what each is."""
+    out: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            out |= setting_names(field.annotation, f"{before}{name}.")
+        else:
+            out[before + name] = field.description or ""
+    return out
+
+
+def setting_values(settings: BaseModel) -> dict[str, Any]:
+    """Values of all settings by their names, those of parts with dots."""
+    out: dict[str, Any] = {}
+    for name in setting_names(type(settings)):
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        out[name] = value
+    return out

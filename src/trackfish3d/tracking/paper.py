@@ -1,5 +1,6 @@
 """Method ``paper``: TrackFish3D as published, with a trained network."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +14,7 @@ from ..recordings import Detections, Groups, Tracks
 from .linking import groups_to_tracks
 from .method import Method, MethodSettings, Progress
 from .published import PublishedTracker, TrackerSettings
+from .scale import box_size
 
 if TYPE_CHECKING:
     from ..association.model import TrackFishNet
@@ -22,6 +24,8 @@ class PaperSettings(MethodSettings):
     """Settings of the published inference."""
 
     model: Path | None = Field(None, description="trained network (.safetensors); None: the shipped one")
+    learn: int = Field(0, ge=0, description="epochs of learning, without labels, on the recording before tracking it")
+    seed: int = Field(0, ge=0, description="of learning")
     device: str = Field("auto", description="auto, cpu, cuda or mps")
     half: bool = Field(False, description="16-bit floats in the network, on a GPU")
     grouping: GroupingSettings = Field(default_factory=GroupingSettings)
@@ -34,27 +38,61 @@ class Paper(Method):
     Settings: ClassVar[type[Any]] = PaperSettings
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
-        """Track with the network that the setting `model` names."""
+        """Track with the network that the setting `model` names, after learning if that was asked for."""
         s: PaperSettings = self.settings
-        net = load_network(rig, s.model, s.device)
+        if not box_size(detections):
+            raise InputError("method paper needs boxes: a group counts when its point falls into all of them")
+        frames = len(detections.frames)
+        every = frames * (1 + s.learn)
+        if s.learn:
+            net = learn_network(rig, detections, s, lambda epoch: progress(epoch * frames, every))
+        else:
+            net = load_network(rig, s.model, s.device)
         from ..association.inference import group_frames
 
-        groups = group_frames(net, rig, detections, s.grouping, progress, s.half)
+        groups = group_frames(
+            net, rig, detections, s.grouping, lambda done, _: progress(s.learn * frames + done, every), s.half
+        )
         return link_groups(net, groups, detections, rig, s.tracker)
 
 
 def load_network(rig: CameraRig, model: Path | None, device: str) -> "TrackFishNet":
     """Load a network for this rig onto a device; `model` None is the shipped one."""
     try:
-        from ..association.checkpoint import load_model, pick_device
+        from ..association.checkpoint import load_model, pick_device, shipped_model
     except ImportError:
         raise MissingExtraError("PyTorch", "learn", "method paper") from None
-    if model is None:
-        raise InputError("method paper needs a trained network: --model FILE (make one with 'trackfish3d train')")
-    net, n_cameras = load_model(model)
+    chosen = pick_device(device)
+    net, n_cameras = load_model(model or shipped_model())
     if n_cameras != len(rig):
-        raise InputError(f"{model}: was trained for {n_cameras} cameras, the recording has {len(rig)}")
-    return net.to(pick_device(device))
+        raise InputError(
+            f"{model or 'the shipped model'}: was trained for {n_cameras} cameras, the recording has {len(rig)}; "
+            "train on recordings of this rig with 'trackfish3d train', or add --learn"
+        )
+    return net.to(chosen)
+
+
+def learn_network(
+    rig: CameraRig, detections: Detections, settings: PaperSettings, epoch_done: Callable[[int], None]
+) -> "TrackFishNet":
+    """Fit a network to the detections of a recording.
+
+    It goes on from the model that the settings name, or from the shipped one; where that is for another number of
+    cameras, from nothing.
+    """
+    try:
+        from ..training.learning import learn_on
+    except ImportError:
+        raise MissingExtraError("PyTorch", "learn", "learning") from None
+    base: TrackFishNet | None = None
+    try:
+        base = load_network(rig, settings.model, settings.device)
+    except InputError:
+        if settings.model is not None:
+            raise
+    return learn_on(
+        rig, detections, base, settings.learn, settings.device, settings.seed, lambda row: epoch_done(int(row["epoch"]))
+    )
 
 
 def link_groups(
