@@ -15,6 +15,7 @@ from .belief import Belief, Sights
 from .births import sightings
 from .cues import chances, cues
 from .kernels import correct, hypotheses, look
+from .lookahead import alternatives, rollout
 from .packing import pack
 from .settings import JointSettings
 from .window import duplicates, explain
@@ -78,6 +79,15 @@ class FrameLog:
     margin: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """Frames to come: numbers (F,), offsets (F + 1,) of their detections, and which of them is the present one."""
+
+    frames: Ints
+    offsets: Ints
+    now: int
+
+
 class Engine:
     """State of a running joint tracker.
 
@@ -97,11 +107,15 @@ class Engine:
         self.confirmed: set[int] = set()
         self.logs: list[FrameLog] = []
         self.stopped = 0
+        self.tried = self.changed = 0
         self._typical = np.zeros(len(rig))
         self._log_clutter = np.log(belief.clutter)
 
-    def step(self, frame: int, rows: slice, sights: Sights, blocked: NDArray[np.bool_] | None = None) -> FrameLog:
-        """Take one frame: its number, and which rows of ``sights`` are its detections, sorted by camera."""
+    def step(self, frame: int, rows: slice, sights: Sights, ahead: Ahead | None = None) -> FrameLog:
+        """Take one frame: its number, and which rows of ``sights`` are its detections, sorted by camera.
+
+        ahead : the frames to come, for doubtful choices; without them each frame decides for itself.
+        """
         s, views = self.settings, len(self.rig)
         elapsed = 1 if self.now < 0 else abs(frame - self.now)
         self.now = frame
@@ -111,7 +125,7 @@ class Engine:
         for c in range(views):
             if begin[c + 1] > begin[c]:
                 self._typical[c] = np.median(size[begin[c] : begin[c + 1]])
-        free = np.ones(len(u), bool) if blocked is None else ~blocked[rows]
+        free = np.ones(len(u), bool)
 
         pool = self.pool
         predict(pool.state, pool.cov, np.full(len(pool), float(elapsed)), self.belief.acceleration**2)
@@ -142,6 +156,8 @@ class Engine:
                 )
                 chosen, _, stopped = pack(owner, sets, value, len(who), len(u), s.most_nodes)
                 self.stopped += stopped
+                if s.horizon and ahead is not None:
+                    chosen = self._look_ahead(who, owner, sets, value, wide, chosen, elapsed, pixel, J, rows, sights, ahead)
             else:
                 chosen = _best_each(owner, value, len(who))
             first = np.searchsorted(owner, np.arange(len(who)))
@@ -205,6 +221,40 @@ class Engine:
         value = np.concatenate([value, more_value[real] + np.log(self.settings.burst_share)])
         wide = np.concatenate([wide, np.ones(int(real.sum()), bool)])
         return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], wide[order]
+
+    def _look_ahead(  # type: ignore[no-untyped-def]
+        self, who, owner, sets, value, wide, chosen, elapsed, pixel, J, rows, sights, ahead
+    ):
+        """Try doubtful choices on the frames that follow; returns the better one."""
+        s, b, pool = self.settings, self.belief, self.pool
+        m = rows.stop - rows.start
+        other, loss = alternatives(owner, sets, value, chosen, m, s.doubt, s.most_nodes)
+        for k in range(len(other)):
+            tracks = np.flatnonzero((sets[other[k]] != sets[chosen]).any(1))
+            if len(tracks) < 2:
+                continue
+            blocked = np.zeros(len(sights.u), bool)
+            found = np.empty(2)
+            for i, choice in enumerate((chosen, other[k])):
+                h = choice[tracks]
+                cov = pool.cov[who[tracks]].copy()
+                self._widen(cov, np.flatnonzero(wide[h]), elapsed)
+                members = np.where(sets[h] >= 0, sets[h] + rows.start, -1)
+                rows_t = who[tracks]
+                found[i] = value[h].sum() + rollout(
+                    self.packed, self.sizes, pool.state[rows_t].copy(), cov, pixel[rows_t].copy(), J[rows_t].copy(), members,
+                    pool.memory_size[rows_t].copy(), pool.memory_axis[rows_t].copy(), pool.memory_frame[rows_t].copy(),
+                    ahead.frames, ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size,
+                    sights.axis, s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical,
+                    b.acceleration**2, 1e-4 * b.body_length, s.gate, s.most_nodes, blocked,
+                )  # fmt: skip
+            self.tried += 1
+            if found[1] > found[0] + 1e-6:
+                self.changed += 1
+                chosen = chosen.copy()
+                chosen[tracks] = other[k][tracks]
+                break  # the others were alternatives to the old choice
+        return chosen
 
     def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
         """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""

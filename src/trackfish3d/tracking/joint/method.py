@@ -12,7 +12,7 @@ from ...recordings.tracks import Tracks
 from ..method import Method, Progress
 from ..scale import box_size, estimate_scale
 from .belief import Belief, Sights
-from .engine import Engine
+from .engine import Ahead, Engine
 from .fitting import fit
 from .filtering import run_filter
 from .paths import Paths
@@ -38,7 +38,7 @@ class Joint(Method):
         engine = Engine(rig, belief, self.settings)
         frames = detections.frames
         for k in range(len(frames)):
-            engine.step(int(frames[k]), detections.at(k), sights)
+            engine.step(int(frames[k]), detections.at(k), sights, Ahead(frames, detections.offsets, k))
             progress(k + 1, len(frames))
         engine.finish()
         self.engine = engine

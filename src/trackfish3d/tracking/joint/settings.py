@@ -27,3 +27,5 @@ class JointSettings(MethodSettings):
     swap_least: float = Field(default=0.0, description="log-odds at which two tracks are exchanged")
     swap_reach: float = Field(default=1.0, ge=0, description="distance of two tracks that may be exchanged, body lengths")
     mend_rounds: int = Field(default=12, ge=0, description="rounds of exchanging and joining")
+    horizon: int = Field(default=30, ge=0, description="frames ahead on which a doubtful choice is tried")
+    doubt: float = Field(default=6.0, ge=0, description="loss of log-likelihood below which a choice is doubtful")
