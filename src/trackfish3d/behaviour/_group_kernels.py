@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from ._hull import hull_volume
+from ._odd_kernels import sort_first
 
 NEIGHBOURS = 3  # whose headings an animal is compared with
 
@@ -18,7 +19,8 @@ def hulls(position):  # type: ignore[no-untyped-def]
         count = 0
         for i in range(N):
             if np.isfinite(position[t, i, 0] + position[t, i, 1] + position[t, i, 2]):
-                here[count] = position[t, i]
+                for k in range(3):
+                    here[count, k] = position[t, i, k]
                 count += 1
         if count >= 4:
             out[t] = hull_volume(here[:count])
@@ -47,11 +49,10 @@ def neighbours(position, ahead):  # type: ignore[no-untyped-def]
                     count += 1
             if count == 0:
                 continue
-            sorted_ = np.sort(others[:count])
-            out[t, i, 0] = sorted_[0]
-            middle = count // 2
-            out[t, i, 1] = sorted_[middle] if count % 2 else 0.5 * (sorted_[middle - 1] + sorted_[middle])
-            far = sorted_[min(NEIGHBOURS, count) - 1]
+            sort_first(others, count)
+            out[t, i, 0] = others[0]
+            out[t, i, 1] = 0.5 * (others[(count - 1) // 2] + others[count // 2])
+            far = others[min(NEIGHBOURS, count) - 1]
             cosine = 0.0
             near = 0
             for j in range(N):
@@ -87,15 +88,15 @@ def pair_counts(position, shifted, edges):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def delayed_cosines(ahead, begin, end, lags, pair, total, count):  # type: ignore[no-untyped-def]
-    """Add to total and count (K, 2L + 1): sums over t in begin..end of ahead_i(t) . ahead_j(t + lag), lag -L..L.
+def delayed_cosines(ahead, begin, end, step, lags, pair, total, count):  # type: ignore[no-untyped-def]
+    """Add ahead_i(t) . ahead_j(t + lag) for lag -L..L and every step-th t of begin..end to total and count (K, 2L + 1).
 
     ``pair`` (K, 2) the animals i, j; frames that t + lag reaches beyond the array, or that are missing, are left out.
     """
     T = ahead.shape[0]
     for k in range(pair.shape[0]):
         i, j = pair[k, 0], pair[k, 1]
-        for t in range(begin, end):
+        for t in range(begin, end, step):
             x, y, z = ahead[t, i, 0], ahead[t, i, 1], ahead[t, i, 2]
             if not np.isfinite(x):
                 continue

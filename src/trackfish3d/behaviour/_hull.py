@@ -46,6 +46,12 @@ def _first_simplex(p, tiny):  # type: ignore[no-untyped-def]
     return a, b, c, d_
 
 
+@njit(cache=True, nogil=True)
+def _add(face, count, a, b, c):  # type: ignore[no-untyped-def]
+    face[count, 0], face[count, 1], face[count, 2] = a, b, c
+    return count + 1
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def hull_volume(p):  # type: ignore[no-untyped-def]
     """Volume of the convex hull of p (N, 3), all finite; 0 for fewer than four points or points in a plane.
@@ -66,11 +72,10 @@ def hull_volume(p):  # type: ignore[no-untyped-def]
         return 0.0
     room = 4 * n + 16
     face = np.empty((room, 3), np.int64)
-    face[0] = (a, b, c)
-    face[1] = (a, c, d)
-    face[2] = (a, d, b)
-    face[3] = (b, d, c)
-    count = 4
+    count = _add(face, 0, a, b, c)
+    count = _add(face, count, a, c, d)
+    count = _add(face, count, a, d, b)
+    count = _add(face, count, b, d, c)
     rim = np.zeros((n, n), np.bool_)
     seen = np.zeros(room, np.bool_)
     for i in range(n):
@@ -94,19 +99,17 @@ def hull_volume(p):  # type: ignore[no-untyped-def]
                 for e in range(3):
                     u, v = face[f, e], face[f, (e + 1) % 3]
                     if not rim[v, u]:
-                        added[new] = (u, v, i)
-                        new += 1
+                        new = _add(added, new, u, v, i)
         for f in range(count):
             if seen[f]:
                 for e in range(3):
                     rim[face[f, e], face[f, (e + 1) % 3]] = False
             else:
-                face[kept] = face[f]
-                kept += 1
+                kept = _add(face, kept, face[f, 0], face[f, 1], face[f, 2])
         if kept + new > room:  # rounding broke the rim: what is left is the hull so far
             break
         for f in range(new):
-            face[kept + f] = added[f]
+            _add(face, kept + f, added[f, 0], added[f, 1], added[f, 2])
         count = kept + new
     volume = 0.0
     for f in range(count):

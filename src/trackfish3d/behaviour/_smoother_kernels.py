@@ -61,10 +61,13 @@ def filter_track(z, R, use, q, prior, x, P, gain, inverse, innovation):  # type:
     of the innovations' log determinants, and their squared lengths (T,), NaN where nothing was measured.
     """
     T = z.shape[0]
-    distance = np.full(T, np.nan)
+    distance = np.empty(T)
+    distance[0] = np.nan
     S = np.empty((3, 3))
-    x[0, :] = 0.0
-    P[0, :, :] = 0.0
+    for a in range(9):
+        x[0, a] = 0.0
+        for b in range(9):
+            P[0, a, b] = 0.0
     for i in range(3):
         x[0, i] = z[0, i]
         for j in range(3):
@@ -78,7 +81,10 @@ def filter_track(z, R, use, q, prior, x, P, gain, inverse, innovation):  # type:
             x[k, 3 + i] = x[k - 1, 3 + i] + x[k - 1, 6 + i]
             x[k, 6 + i] = x[k - 1, 6 + i]
         Pk = P[k]
-        Pk[:, :] = P[k - 1]
+        before = P[k - 1]
+        for a in range(9):
+            for b in range(9):
+                Pk[a, b] = before[a, b]
         _spread(Pk, 1.0)
         for i in range(3):
             Pk[i, i] += q / 20.0
@@ -90,6 +96,7 @@ def filter_track(z, R, use, q, prior, x, P, gain, inverse, innovation):  # type:
             Pk[3 + i, 6 + i] += q / 2.0
             Pk[6 + i, 3 + i] += q / 2.0
             Pk[6 + i, 6 + i] += q
+        distance[k] = np.nan
         if not use[k]:
             continue
         y = innovation[k]

@@ -111,7 +111,7 @@ def _cut(tracks: Tracks) -> Iterator[Tracks]:
     while begin < len(tracks):
         end = min(begin + ROWS, len(tracks))
         end = int(np.searchsorted(tracks.frame, tracks.frame[end - 1], side="right"))
-        yield tracks.select(slice(begin, end))  # type: ignore[arg-type]
+        yield tracks.select(np.arange(begin, end))
         begin = end
 
 

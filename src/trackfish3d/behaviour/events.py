@@ -42,6 +42,12 @@ def burst_and_coast(speed: ArrayLike, rise: ArrayLike) -> Bursts:
     return Bursts(start, peak, end, v[start], v[peak], v[end])
 
 
+@njit(cache=True, nogil=True)
+def _note(out, count, trough, peak, end):  # type: ignore[no-untyped-def]
+    out[count, 0], out[count, 1], out[count, 2] = trough, peak, end
+    return count + 1
+
+
 @njit(cache=True, error_model="numpy", nogil=True)
 def _zigzag(v, rise):  # type: ignore[no-untyped-def]
     """(E, 3) rows of trough, peak and next trough."""
@@ -54,8 +60,7 @@ def _zigzag(v, rise):  # type: ignore[no-untyped-def]
     for t in range(T):
         if not np.isfinite(v[t]):
             if rising and high >= 0:
-                out[count] = (trough, high, t - 1)
-                count += 1
+                count = _note(out, count, trough, high, t - 1)
             elif not rising and trough >= 0:
                 out[count - 1, 2] = low
             low = high = trough = -1
@@ -68,8 +73,7 @@ def _zigzag(v, rise):  # type: ignore[no-untyped-def]
             if v[t] > v[high]:
                 high = t
             elif v[high] - v[t] >= rise[t]:
-                out[count] = (trough, high, t)
-                count += 1
+                count = _note(out, count, trough, high, t)
                 rising = False
                 low = t
         else:
@@ -82,8 +86,7 @@ def _zigzag(v, rise):  # type: ignore[no-untyped-def]
                 rising = True
                 high = t
     if rising and high >= 0:
-        out[count] = (trough, high, T - 1)
-        count += 1
+        count = _note(out, count, trough, high, T - 1)
     elif trough >= 0 and low >= 0:
         out[count - 1, 2] = low
     return out[:count]

@@ -52,13 +52,15 @@ def _forest(X, rows, chance, deepest):  # type: ignore[no-untyped-def]
     # A node: rows of the sample, all rows that reach it, its depth.
     nodes = np.empty((2 * S + 2, 5), np.int64)
     for b in range(trees):
-        order[:] = rows[b]
-        everyone[:] = np.arange(n)
-        nodes[0] = (0, S, 0, n, 0)
-        waiting, used = 1, 0
+        for i in range(S):
+            order[i] = rows[b, i]
+        for i in range(n):
+            everyone[i] = i
+        waiting, used = _push(nodes, 0, 0, S, 0, n, 0), 0
         while waiting:
             waiting -= 1
-            a, e, ra, re, level = nodes[waiting]
+            a, e, level = nodes[waiting, 0], nodes[waiting, 1], nodes[waiting, 4]
+            ra, re = nodes[waiting, 2], nodes[waiting, 3]
             count = 0
             if e - a > 1 and level < deepest:
                 for f in range(D):
@@ -80,10 +82,15 @@ def _forest(X, rows, chance, deepest):  # type: ignore[no-untyped-def]
             used += 1
             middle = _partition(order, a, e, X, f, cut)
             reach = _partition(everyone, ra, re, X, f, cut)
-            nodes[waiting] = (a, middle, ra, reach, level + 1)
-            nodes[waiting + 1] = (middle, e, reach, re, level + 1)
-            waiting += 2
+            waiting = _push(nodes, waiting, a, middle, ra, reach, level + 1)
+            waiting = _push(nodes, waiting, middle, e, reach, re, level + 1)
     return depth
+
+
+@njit(cache=True, nogil=True)
+def _push(nodes, count, a, e, ra, re, level):  # type: ignore[no-untyped-def]
+    nodes[count, 0], nodes[count, 1], nodes[count, 2], nodes[count, 3], nodes[count, 4] = a, e, ra, re, level
+    return count + 1
 
 
 @njit(cache=True, nogil=True)

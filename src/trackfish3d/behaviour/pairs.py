@@ -41,7 +41,7 @@ def velocity_delays(velocity: ArrayLike, max_lag_frames: int) -> Delays:
     ahead = np.ascontiguousarray(heading(velocity))
     pair = all_pairs(ahead.shape[1])
     total, count = (np.zeros((len(pair), 2 * max_lag_frames + 1)) for _ in range(2))
-    delayed_cosines(ahead, 0, len(ahead), max_lag_frames, pair, total, count)
+    delayed_cosines(ahead, 0, len(ahead), 1, max_lag_frames, pair, total, count)
     return delays_of(total, count, ahead.shape[1])
 
 

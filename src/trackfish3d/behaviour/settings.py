@@ -1,0 +1,21 @@
+"""Settings of an analysis."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from .anomaly import AnomalySettings
+
+
+class AnalysisSettings(BaseModel):
+    """What is measured how; times in seconds, so that one set serves all frame rates."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_gap_s: float = Field(default=1.0, ge=0, description="a track unseen for longer starts afresh")
+    observed_only: bool = Field(default=False, description="leave interpolated points out of all measures")
+    tortuosity_s: float = Field(default=1.0, gt=0, description="window of straightness")
+    max_delay_s: float = Field(default=1.0, gt=0, description="longest delay between leader and follower")
+    burst_rise: float = Field(default=0.3, gt=0, description="rise of speed that makes a burst, share of the usual")
+    shortest: float = Field(default=0.3, ge=0, le=1, description="share of the frames a track needs to be summarised")
+    map_bins: int = Field(default=41, ge=3, le=401, description="cells of a neighbour map, each way")
+    tank_bins: int = Field(default=40, ge=2, le=400, description="cells along the longest side of the tank")
+    anomaly: AnomalySettings = AnomalySettings()
