@@ -96,3 +96,6 @@ def test_noise_on_recordings_keeps_everything_else(seen, tmp_path):
         add_detection_noise(clean, tmp_path / "x", 1.5, seed=1)
     with pytest.raises(InputError, match="zero or more"):
         add_calibration_noise(clean, tmp_path / "x", -0.1, seed=1)
+    with pytest.raises(InputError, match="at most 30"):
+        add_calibration_noise(clean, tmp_path / "x", 400.0, seed=1)
+    assert not (tmp_path / "x").exists()

@@ -102,6 +102,8 @@ def test_commands_write_scenes_schools_and_noise(tmp_path, capsys):
     [
         (("--fish", "0"), "at least one fish"),
         (("--fish", "50", "--spread", "3,2", "--length", "3"), "too small"),
+        (("--fish", "200", "--length", "3"), "too small"),
+        (("--fish", "8", "--length", "3", "--spread", "3,3", "--frames", "60"), "block each other"),
         (("--spread", "300,300"), "the rig sees nothing"),
         (("--rig", "tank", "--spread", "3,3"), "its own water"),
         (("--rig", "9"), "0 to 6"),
@@ -144,6 +146,29 @@ def test_simulating_again_replaces_a_recording_without_tracks_or_videos(tmp_path
     for fish in (3, 2):
         assert call("simulate", "--fish", fish, "--frames", 2, "--out", tmp_path / "again") == 0
     assert len(np.unique(Recording.open(tmp_path / "again").truth.identity)) == 2
+
+
+@pytest.mark.parametrize("protocol", ["calibration", "detections"])
+def test_noise_is_not_written_beside_tracks_or_videos_of_another(protocol, tmp_path, capsys):
+    assert call("simulate", "--fish", 2, "--frames", 2, "--out", tmp_path / "clean") == 0
+    for left in ("tracks.parquet", "videos/cam0.mp4"):
+        out = tmp_path / left.split("/")[0]
+        (out / left).parent.mkdir(parents=True)
+        (out / left).write_text("of another school")
+        capsys.readouterr()
+        assert call("noise", protocol, tmp_path / "clean", "--sigma", 0.1, "--out", out) == 2
+        message = capsys.readouterr().err
+        assert left in message
+        assert "new folder" in message
+        assert not (out / "recording.toml").exists()
+
+
+def test_a_comma_too_many_is_named(tmp_path, capsys):
+    assert call("simulate", "synfish", "--scenes", "test1,", "--out", tmp_path / "x") == 2
+    message = capsys.readouterr().err
+    assert "test1," in message
+    assert "a name is empty" in message
+    assert not (tmp_path / "x").exists()
 
 
 def test_unknown_scene_is_refused():

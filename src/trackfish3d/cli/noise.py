@@ -8,6 +8,7 @@ import typer
 from ..errors import InputError
 from ..recordings import Recording
 from ..synfish.noise import add_calibration_noise, add_detection_noise
+from ..synfish.scenes import refuse_leftovers
 
 app = typer.Typer(
     add_completion=False,
@@ -21,10 +22,12 @@ Out = Annotated[Path, typer.Option("--out", help="Folder of the new recording; v
 Seed = Annotated[int, typer.Option(help="Same seed, same noise.")]
 
 
-def _seed(seed: int) -> int:
+def _open(recording: Path, out: Path, seed: int) -> Recording:
     if seed < 0:
         raise InputError(f"--seed {seed}: a seed is zero or more")
-    return seed
+    if out.resolve() != recording.resolve():
+        refuse_leftovers(out)
+    return Recording.open(recording)
 
 
 @app.command()
@@ -35,7 +38,7 @@ def calibration(
     seed: Seed = 0,
 ) -> None:
     """Disturb the cameras' poses (for inference, or for training on wrong geometry)."""
-    noisy = add_calibration_noise(Recording.open(recording), out, sigma, _seed(seed))
+    noisy = add_calibration_noise(_open(recording, out, seed), out, sigma, seed)
     print(f"{out}: {len(noisy.rig)} cameras disturbed by {sigma:g} degrees and {sigma:g} {noisy.units}")
 
 
@@ -47,6 +50,6 @@ def detections(
     seed: Seed = 0,
 ) -> None:
     """Drop detections and inject false ones."""
-    clean = Recording.open(recording)
-    noisy = add_detection_noise(clean, out, sigma, _seed(seed))
+    clean = _open(recording, out, seed)
+    noisy = add_detection_noise(clean, out, sigma, seed)
     print(f"{out}: {len(clean.detections)} detections became {len(noisy.detections)}")

@@ -14,8 +14,8 @@ from ..cameras import CameraRig
 from ..errors import InputError
 from ..synfish.presets import SchoolSettings, preset
 from ..synfish.rigs import common_point, paper_rig, random_rig, tank_rig, tank_water
-from ..synfish.scenes import FPS, Scene, benchmark_scenes, write_scene, write_school
-from ..synfish.school import PACKING_MAX, School, Water, body_volume, school_statistics, simulate_school
+from ..synfish.scenes import FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
+from ..synfish.school import School, Water, body_volume, school_statistics, simulate_school
 from ..synfish.video import write_videos
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -23,6 +23,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the new recording.")]
 Detector = Annotated[str, typer.Option(help="ideal: exact masks; detector: the failures of a real one.")]
 SPREAD = "8,6"
+ROOMY = 0.04  # share of the water that a school fills whose length was not asked for
 Video = Annotated[bool, typer.Option("--video", help="Render an RGB video of every camera as well.")]
 
 
@@ -34,15 +35,6 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=total)
         yield lambda done: progress.update(task, completed=done)
-
-
-def _check_leftovers(folder: Path, videos: tuple[str, ...]) -> None:
-    """Refuse a folder with tracks, or videos other than ``videos``, of an earlier recording: they would not fit."""
-    shot = sorted(path.name for path in (folder / "videos").glob("*") if path.stem not in videos)
-    left = [name for name in ("tracks.parquet", "tracks.csv") if (folder / name).exists()]
-    left += [f"videos/{name}" for name in shot]
-    if left:
-        raise InputError(f"{folder}: has {left[0]} of an earlier recording; give a new folder to --out, or delete it")
 
 
 def _rig_and_water(name: str, seed: int, spread: str | None) -> tuple[CameraRig, Water]:
@@ -68,7 +60,7 @@ def _settings(name: str | None, rig: str, length: float | None, fish: int, water
     """Preset with the length asked for; without one, as long as leaves a school of that size room to swim."""
     settings = preset(name or ("tank" if rig == "tank" else "milling"))
     if length is None:
-        roomy = (0.5 * PACKING_MAX * water.volume / (max(fish, 1) * body_volume(1.0))) ** (1 / 3)
+        roomy = (ROOMY * water.volume / (max(fish, 1) * body_volume(1.0))) ** (1 / 3)
         length = min(settings.length, round(roomy, 2))
     if not length > 0:
         raise InputError(f"--length {length}: a fish has a length above 0")
@@ -113,7 +105,7 @@ def simulate(
     if seed < 0:
         raise InputError(f"--seed {seed}: a seed is zero or more")
     cameras, water = _rig_and_water(rig, seed, spread)
-    _check_leftovers(out, cameras.names if video else ())
+    refuse_leftovers(out, cameras.names if video else ())
     settings = _settings(preset_name, rig, length, fish, water)
     school = simulate_school(settings, water, fish, frames, seed, sick)
     fps = 60.0 if rig == "tank" else FPS
@@ -138,10 +130,13 @@ def synfish(
     """Write the SynFish benchmark: 8 train and 6 test scenes, 30 fish, 100 fish, a sick fish."""
     if seed_offset < 0:
         raise InputError(f"--seed-offset {seed_offset}: give zero or more")
-    chosen: list[Scene] = benchmark_scenes(None if scenes is None else [s.strip() for s in scenes.split(",")])
+    names = None if scenes is None else [name.strip() for name in scenes.split(",")]
+    if names is not None and not all(names):
+        raise InputError(f"--scenes '{scenes}': a name is empty; give names with commas between, as in test1,test2")
+    chosen: list[Scene] = benchmark_scenes(names)
     for scene in chosen:
         folder = out / scene.name
-        _check_leftovers(folder, paper_rig(scene.rig).names if video else ())
+        refuse_leftovers(folder, paper_rig(scene.rig).names if video else ())
         with _bar(scene.name, scene.frames) as progress:
             recording, school = write_scene(scene, folder, detector, seed_offset, progress)
         if video:

@@ -14,6 +14,8 @@ from trackfish3d.errors import InputError
 from trackfish3d.recordings import Detections, Recording, Truth
 from trackfish3d.recordings.detections import MOMENTS
 
+# Cameras turned by more than this are not badly calibrated but aimed at something else.
+SIGMA_MAX = 30.0
 # Scores of injected false positives: Beta with mean 0.85, narrow enough to look like a marginal detection.
 _BETA = (17.0, 3.0)
 
@@ -25,6 +27,10 @@ def perturb_rig(rig: CameraRig, sigma: float, seed: int) -> CameraRig:
     """
     if not sigma >= 0:
         raise InputError(f"sigma {sigma} of the calibration noise must be zero or more")
+    if sigma > SIGMA_MAX:
+        raise InputError(
+            f"sigma {sigma:g} of the calibration noise: no camera is off by so many degrees; give at most {SIGMA_MAX:g}"
+        )
     rng = np.random.default_rng(seed)
     cameras = []
     for camera in rig:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import numpy as np
 from scipy.ndimage import gaussian_filter, zoom
 
@@ -11,6 +13,7 @@ from trackfish3d.synfish.body import BodyMesh
 from trackfish3d.synfish.observe import pose_frame
 from trackfish3d.synfish.raster import View, project_vertices
 from trackfish3d.synfish.school import School
+from trackfish3d.synfish.tank_picture import Backdrop, tank_backdrop
 
 _DEEP = np.array([0.012, 0.075, 0.115])
 _BRIGHT = np.array([0.070, 0.270, 0.330])
@@ -52,7 +55,9 @@ class Renderer:
         shape = (camera.size[1], camera.size[0])
         self._frame = np.zeros((*shape, 3), np.float32)
         self._paint = np.zeros((*shape, 6), np.float32)
-        self._grain = (GRAIN * self._rng.standard_normal(1 << 20)).astype(np.float32)
+        # Floor and particles are the same for all cameras of a recording; the noise of each sensor is its own.
+        sensor = np.random.default_rng([seed, 19, zlib.crc32(camera.name.encode())])
+        self._grain = (GRAIN * sensor.standard_normal(1 << 20)).astype(np.float32)
         middle = school.water.centre
         corners = np.array(np.meshgrid(*zip(school.water.low, school.water.high, strict=True))).reshape(3, -1).T
         far = np.linalg.norm(corners - camera.centre, axis=1)
@@ -62,45 +67,58 @@ class Renderer:
         self._middle = middle
         self._background, self._water, self._floor = self._still()
         count = 220
-        span = 0.9 * self._size
-        self._particles = middle + self._rng.uniform(-span, span, (count, 3))
+        # Particles float in the tank, or in open water far around the school.
+        box = school.water.high - school.water.low
+        self._span = box if camera.interfaces else np.full(3, 1.8 * self._size)
+        self._particles = middle + 0.5 * self._span * self._rng.uniform(-1, 1, (count, 3))
         self._drift = 0.0006 * self._size * self._rng.standard_normal((count, 3))
         self._glint = self._rng.uniform(0.02, 0.10, count)
 
     def _still(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return static background, colour of the water alone, and floor (caustic x, y, strength), each (H, W, 3)."""
         width, height = self._camera.size
-        step = 4  # rays change slowly over the image
+        tank = len(self._camera.interfaces) > 0
+        step = 2 if tank else 4  # rays change slowly over the image, but a tank has edges
         xs, ys = np.arange(0, width + step, step, dtype=float), np.arange(0, height + step, step, dtype=float)
         grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
         rays = self._camera.rays(grid)
         shape = (len(ys), len(xs))
         direction = np.nan_to_num(rays.direction).reshape(*shape, 3)
         origin = np.nan_to_num(rays.origin).reshape(*shape, 3)
-        up = self._school.water.up
-        rise = direction[..., 2] * up
-        bottom = self._school.water.low[2] if up > 0 else self._school.water.high[2]
-        floor_z = bottom - up * 0.35 * self._size
-        slope = np.where(rise < -1e-3, direction[..., 2], -1e-3 * up)
-        along = np.where(rise < -1e-3, (floor_z - origin[..., 2]) / slope, 1e6)
-        along = np.clip(along, 0, 1e6)
-        through = np.exp(-np.maximum(along - self._clear_at, 0) / self._reach)
-        x, y = origin[..., 0] + along * direction[..., 0], origin[..., 1] + along * direction[..., 1]
+        rise = direction[..., 2] * self._school.water.up
+        if tank:
+            back = tank_backdrop(origin, direction, self._camera.centre, self._school.water)
+        else:
+            back = self._open_water(origin, direction, rise)
+        through = np.where(back.wet > 0, np.exp(-np.maximum(back.distance - self._clear_at, 0) / self._reach), 1.0)
         glow = np.clip(0.5 + 0.75 * rise, 0, 1)[..., None]
         water = _DEEP * (1 - glow) + _BRIGHT * glow
-        planes = [np.clip(x, -1e4, 1e4), np.clip(y, -1e4, 1e4), through, *np.moveaxis(water, -1, 0)]
-        x, y, through, *colour = [self._enlarge(p, step) for p in planes]
+        planes = [back.x, back.y, through, back.floor, *np.moveaxis(back.paint, -1, 0), *np.moveaxis(water, -1, 0)]
+        x, y, through, ground, *colour = [self._enlarge(p, step) for p in planes]
         scale = 1.2 * self._size
         sand = _lookup(_fractal(self._rng), (x / scale, y / scale))
         lit = (0.55 + 0.10 * sand)[..., None] * _SAND * np.array([0.45, 0.80, 0.85])
-        water = np.stack(colour, axis=-1)
+        lit = ground[..., None] * lit + (1 - ground[..., None]) * np.stack(colour[:3], axis=-1)
+        water = np.stack(colour[3:], axis=-1)
         background = lit * through[..., None] + water * (1 - through[..., None])
         # Lens fall-off towards the corners.
         v, u = np.mgrid[0:height, 0:width]
         radius = np.hypot((u - width / 2) / width, (v - height / 2) / width)
         vignette = (1 - 0.55 * radius**2)[..., None]
-        floor = np.stack([x / (0.45 * self._size), y / (0.45 * self._size), 0.35 * through], axis=-1)
+        floor = np.stack([x / (0.45 * self._size), y / (0.45 * self._size), 0.35 * through * ground], axis=-1)
         return tuple(np.ascontiguousarray(a, np.float32) for a in (background * vignette, water * vignette, floor))  # type: ignore[return-value]
+
+    def _open_water(self, origin: np.ndarray, direction: np.ndarray, rise: np.ndarray) -> Backdrop:
+        """Follow rays to a floor some way below the school; there are no walls."""
+        up = self._school.water.up
+        bottom = self._school.water.low[2] if up > 0 else self._school.water.high[2]
+        floor_z = bottom - up * 0.35 * self._size
+        slope = np.where(rise < -1e-3, direction[..., 2], -1e-3 * up)
+        along = np.where(rise < -1e-3, (floor_z - origin[..., 2]) / slope, 1e6)
+        along = np.clip(along, 0, 1e6)
+        x, y = origin[..., 0] + along * direction[..., 0], origin[..., 1] + along * direction[..., 1]
+        all_ = np.ones(rise.shape)
+        return Backdrop(np.clip(x, -1e4, 1e4), np.clip(y, -1e4, 1e4), along, all_, np.zeros((*rise.shape, 3)), all_)
 
     def _enlarge(self, plane: np.ndarray, step: int) -> np.ndarray:
         width, height = self._camera.size
@@ -156,9 +174,8 @@ class Renderer:
         return out
 
     def _splat(self, frame: int) -> None:
-        span = 1.8 * self._size
         place = self._particles + frame * self._drift - self._middle
-        place = self._middle + np.mod(place + span / 2, span) - span / 2
+        place = self._middle + np.mod(place + self._span / 2, self._span) - self._span / 2
         pixels = project_vertices(self._row, place[None])[0]
         focal = float(self._camera.K[0, 0])
         radius = np.clip(0.0016 * self._size * focal * pixels[:, 2], 0.8, 6.0)

@@ -80,6 +80,15 @@ def paper_audit() -> dict[int, tuple[float, float]]:
     return {int(fish): (row[0], row[1]) for fish, row in _data()["paper_audit"].items()}
 
 
+def refuse_leftovers(folder: Path, videos: Sequence[str] = ()) -> None:
+    """Refuse a folder with tracks, or videos other than ``videos``, of an earlier recording: they would not fit."""
+    shot = sorted(path.name for path in (folder / "videos").glob("*") if path.stem not in videos)
+    left = [name for name in ("tracks.parquet", "tracks.csv") if (folder / name).exists()]
+    left += [f"videos/{name}" for name in shot]
+    if left:
+        raise InputError(f"{folder}: has {left[0]} of an earlier recording; give a new folder to --out, or delete it")
+
+
 def write_scene(
     scene: Scene, folder: Path, detector: str = "detector", seed_offset: int = 0,
     progress: Callable[[int], None] | None = None,

@@ -19,7 +19,10 @@ from trackfish3d.synfish._school_kernels import step_school
 from trackfish3d.synfish.presets import SchoolSettings
 
 # Above this share of the water filled by bodies, fish cannot turn without meeting.
-PACKING_MAX = 0.08
+PACKING_MAX = 0.06
+# A school that swims slower than this share of its cruising speed, or of which more than this share stands still, is
+# a jam: the shape of the water matters as much as its volume, so that only swimming tells.
+PACE_MIN, BLOCKED_MAX = 0.4, 0.2
 WARM_UP_FRAMES = 250
 
 
@@ -90,6 +93,17 @@ def check_room(fish: int, length: float, water: Water) -> None:
         raise InputError(
             f"the tank is too small for the school: {fish} fish of length {length:.2f} fill {100 * packing:.0f} % "
             f"of the water (at most {100 * PACKING_MAX:.0f} %): fewer or shorter fish, or a larger volume"
+        )
+
+
+def _check_pace(pace: np.ndarray, length: float) -> None:
+    """Refuse a school whose fish block each other; ``pace`` (T, N) is speed over cruising speed."""
+    blocked = float((pace < 0.1).mean())
+    if pace.mean() < PACE_MIN or blocked > BLOCKED_MAX:
+        raise InputError(
+            f"the tank is too small for the school: {pace.shape[1]} fish of length {length:.2f} block each other "
+            f"({100 * pace.mean():.0f} % of their cruising speed, {100 * blocked:.0f} % stand still): fewer or shorter "
+            "fish, or a larger volume"
         )
 
 
@@ -170,6 +184,7 @@ def simulate_school(
         if t >= 0:
             out[0, t], out[1, t], out[2, t], out[3, t] = position, heading, spin, position - before
     speeds = np.linalg.norm(out[3], axis=2)
+    _check_pace(speeds / cruise, settings.length)
     yaw = out[2, :, :, 2] * water.up
     beat = np.cumsum(0.12 + 0.35 * speeds / cruise, axis=0) + rng.uniform(0, 2 * np.pi, fish)
     return School(water, out[0], out[1], speeds, yaw, beat, length, shade, cruise, sick)
