@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from baselines.worlds import pinhole_world
-from trackfish3d.benchmark.jobs import Job, Variant, _fingerprint, parse_variant, run_job
+from trackfish3d.benchmark.jobs import Job, _fingerprint, run_job
 from trackfish3d.benchmark.paper import COLUMNS, paper_results, published_average, published_mota
 from trackfish3d.benchmark.plots import hardest_scene, plot_mota_over_fish, plot_mota_over_noise, plot_trajectories
-from trackfish3d.benchmark.report import scene_table, score_text, write_report
+from trackfish3d.benchmark.report import average_table, noise_section, scene_table, score_text, write_report
 from trackfish3d.benchmark.scenes import SceneSpec, is_made, prepare
 from trackfish3d.benchmark.suites import Suite, make_suite, run_suite, summary
+from trackfish3d.benchmark.variants import Variant, check_variant, parse_variant
 from trackfish3d.benchmark.zef import published_tracks, write_sequence, zef_folder
 from trackfish3d.errors import InputError
 from trackfish3d.evaluation import evaluate
@@ -144,6 +145,78 @@ def test_noisy_scenes_are_made_from_clean_ones(tiny, tmp_path):
     before = (path / "detections.parquet").stat().st_mtime_ns
     assert prepare(SceneSpec("test1", noise="detection", sigma=0.4), tmp_path, tiny) == path
     assert (path / "detections.parquet").stat().st_mtime_ns == before
+
+
+def test_a_variant_may_have_a_label_of_its_own():
+    assert parse_variant("clean=paper:model=a.safetensors").label == "clean"
+    assert parse_variant("clean=paper:model=a.safetensors").settings == {"model": "a.safetensors"}
+    assert parse_variant("paper:model=a.safetensors").label == "paper:model=a.safetensors"
+    with pytest.raises(InputError, match="write name, name:key=value or label=name:key=value"):
+        parse_variant("clean=paper:model")
+
+
+def test_a_network_is_given_to_the_methods_that_have_one(tmp_path):
+    model = tmp_path / "model.safetensors"
+    model.touch()
+    suite = make_suite("zef", ["sort3d", "paper", "paper:model=other"], None, model=model)
+    given = {v.label: v.settings.get("model") for v in suite.variants}
+    assert given["paper"] == str(model)
+    assert given["paper:model=other"] == "other"
+    assert given["sort3d"] is given["published-mff"] is None
+    assert "paper" in [v.label for v in make_suite("zef", None, None, model=model).variants]
+    assert "paper" not in [v.label for v in make_suite("zef", None, None).variants]
+    with pytest.raises(InputError, match="none of the methods has a network"):
+        make_suite("synfish", ["sort3d"], None, model=model)
+    with pytest.raises(InputError, match="no such file"):
+        make_suite("synfish", ["paper"], None, model=tmp_path / "nosuch")
+
+
+def test_ablation_and_weights_are_the_papers_rows_in_its_order(tmp_path):
+    for name in ("zzz", "mlp_only", "without_both", "full", "without_contrastive", "without_temporal"):
+        (tmp_path / f"{name}.safetensors").touch()
+    suite = make_suite("ablation", None, None, models=tmp_path)
+    labels = [v.label for v in suite.variants]
+    assert labels == ["full", "without_temporal", "without_contrastive", "without_both", "mlp_only", "zzz"]
+    assert suite.variants[4].settings["model"] == str(tmp_path / "mlp_only.safetensors")
+    assert [published_average("ablation", label).get("MOTA") for label in labels] == [
+        97.7,
+        86.0,
+        36.8,
+        36.9,
+        78.4,
+        None,
+    ]
+    with pytest.raises(InputError, match=r"has no \.safetensors"):
+        make_suite("ablation", None, None, models=tmp_path / "nosuch")
+    weights = make_suite("weights", None, None)
+    assert [v.label for v in weights.variants] == [f"alpha {a}" for a in ("1.0", "0.8", "0.6", "0.4", "0.2", "0.0")]
+    for v in weights.variants:
+        check_variant(v)
+        assert v.settings["tracker.link.weight_distance"] + v.settings["tracker.link.weight_similarity"] == 1
+    assert published_average("weights", "alpha 0.0")["Frag"] == 7.5
+
+
+def scored(label, scene, mota):
+    names = ("mt", "ml", "switches", "fragmentations", "mtbf_s", "idf1", "hota")
+    return {"scene": scene, "base": scene.split("-")[0], "seed": 0, "label": label, "method": label} | {
+        "scores": dict.fromkeys(names, 0.5) | {"mota": mota}
+    }
+
+
+def test_the_papers_rows_stand_beside_ours(tmp_path):
+    rows = [scored(label, f"test{i}", 0.9) for label in ("full", "without_both") for i in range(1, 7)]
+    text = average_table(make_suite("ablation", ["sort3d"], None), rows)
+    assert "| | MOTA % | MT % | ML % | IDSw | Frag | MTBF | IDF1 % | HOTA % |" in text
+    assert (
+        "| full | 90.0 (97.7) | 50.0 (98.3) | 50.0 (0.0) | 0.5 (0.5) | 0.5 (3.1) | 0.5 (283.1) | 50.0 | 50.0 |" in text
+    )
+    assert "(" not in average_table(make_suite("ablation", ["sort3d"], None), rows[:3])  # not the paper's six scenes
+    noisy = [
+        scored("paper", f"test{i}{k}", 0.8) for i in range(1, 7) for k in ("", "-detection-0.1", "-calibration-0.2")
+    ]
+    text = "\n".join(noise_section(noisy))
+    assert "| 0.1 | 80.0 (84.1) | 50.0 (94.8) |" in text
+    assert "| 0.2 | 80.0 (81.3) | 50.0 (82.3) |" in text
 
 
 def test_several_seeds_are_several_schools_and_give_mean_and_spread(tiny, tmp_path):

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,22 +22,13 @@ from ..evaluation.tables import plain
 from ..files import atomic_path
 from ..recordings import Detections, Recording, Tracks, write_table
 from ..tracking.method import make_settings
-from ..tracking.registry import make_method, method_class
+from ..tracking.registry import make_method
 from .stamp import METHOD_CODE, code_digest
-from .zef import PUBLISHED, published_tracks
+from .variants import ORACLE, Variant
+from .zef import published_tracks
 
-ORACLE = "oracle"
 WARM_UP_FRAMES = 5
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A method with settings, and what it is called in tables."""
-
-    label: str
-    method: str
-    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,30 +47,6 @@ class Job:
         """Name of the job's files."""
         safe = "".join(c if c.isalnum() or c in "-_.=" else "_" for c in self.variant.label)
         return f"{self.scene}__{safe}"
-
-
-def parse_variant(text: str) -> Variant:
-    """``name`` or ``name:key=value:key=value`` to a variant; unknown methods and settings are refused here."""
-    name, *pairs = text.strip().split(":")
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f"--methods {text}: write name or name:key=value")
-        settings[key] = value
-    variant = Variant(text.strip(), name, settings)
-    check_variant(variant)
-    return variant
-
-
-def check_variant(variant: Variant) -> None:
-    """Refuse a method that is not known, or a setting it does not have."""
-    if variant.method == ORACLE:
-        make_settings(KalmanSettings, variant.settings, ORACLE)
-    elif not variant.method.startswith("published-"):
-        make_settings(method_class(variant.method).Settings, variant.settings, variant.method)
-    elif variant.method.removeprefix("published-") not in PUBLISHED:
-        raise InputError(f"method '{variant.method}' is not known; published tracks are {', '.join(PUBLISHED)}")
 
 
 def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:

@@ -22,6 +22,9 @@ ZEF_ROWS = {
 SYNFISH_TEST: tuple[str, ...] = ("test1", "test2", "test3", "test4", "test5", "test6")
 ZEF_TEST: tuple[str, ...] = ("02", "04")
 OURS = "TrackFish3D(SAM3)"
+# Rows of the paper's two ablations, in its order; our files of trained networks are called so.
+ABLATION_ROWS = ("full", "without_temporal", "without_contrastive", "without_both", "plus_DINOv3", "mlp_only")
+WEIGHTS = ("1.0", "0.8", "0.6", "0.4", "0.2", "0.0")  # alpha; beta is the rest to one
 
 # Key of the paper's tables, our score, and whether ours is a share of one where the paper's is percent.
 # Its MTBF equals matched frames / runs in every row, which is our MTBFs.
@@ -43,10 +46,24 @@ def paper_results() -> Mapping[str, Any]:
     return found
 
 
-def published_average(suite: str, method: str) -> Mapping[str, float]:
-    """Row of the paper's table of averages for one of our methods; empty where it has none."""
-    rows, table = (ZEF_ROWS, "zef_test_average") if suite == "zef" else (SYNFISH_ROWS, "synfish_test_average")
-    found: Mapping[str, float] = paper_results()[table].get(rows.get(method, ""), {})
+def published_average(suite: str, label: str) -> Mapping[str, float]:
+    """Row of the paper's table of averages that answers to a row of ours; empty where it has none."""
+    results = paper_results()
+    if suite == "weights":
+        found: Mapping[str, float] = results["temporal_weights"].get(label.removeprefix("alpha "), {})
+    elif suite == "ablation":
+        found = results["ablation_losses"].get(label) or results["ablation_attention"].get(label, {})
+    elif suite == "zef":
+        found = results["zef_test_average"].get(ZEF_ROWS.get(label, ""), {})
+    else:
+        found = results["synfish_test_average"].get(SYNFISH_ROWS.get(label, ""), {})
+    return found
+
+
+def published_others(suite: str) -> Mapping[str, Mapping[str, float]]:
+    """All rows of the paper's table of averages that a suite is compared with; none where it answers row by row."""
+    table = {"zef": "zef_test_average", "synfish": "synfish_test_average", "peers": "synfish_test_average"}.get(suite)
+    found: Mapping[str, Mapping[str, float]] = paper_results()[table] if table else {}
     return found
 
 

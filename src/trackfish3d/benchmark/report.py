@@ -10,10 +10,12 @@ from .. import __version__
 from ..evaluation.tables import FULL, SUMMARY, ScoreTable
 from ..files import atomic_path
 from .jobs import by_scene
-from .paper import COLUMNS, paper_results, published_average, published_mota
+from .paper import COLUMNS, SYNFISH_TEST, ZEF_TEST, paper_results, published_average, published_mota, published_others
 from .suites import Suite
 
 Results = Sequence[Mapping[str, Any]]
+PAPER_COLUMNS = (*COLUMNS, *((c.label, c.key, c.kind == "share") for c in SUMMARY if c.key in ("idf1", "hota")))
+"""Heading, score and whether it is a share: the columns of the paper's tables, then IDF1 and HOTA."""
 
 
 def write_report(path: Path, suite: Suite, results: Results, command: str, plots: Sequence[Path]) -> None:
@@ -90,32 +92,34 @@ def score_text(results: Results, label: str, key: str, share: bool) -> str:
 def average_table(suite: Suite, results: Results) -> str:
     """Averages over scenes, as the paper's main table, with its number in brackets."""
     everything = _complete(suite, results)
-    extra = ((c.label, c.key, c.kind == "share") for c in SUMMARY if c.key in ("idf1", "hota"))
-    columns = [*COLUMNS, *extra]
-    lines = ["| | " + " | ".join(f"{c[0]}{' %' if c[2] else ''}" for c in columns) + " |"]
-    lines += ["|---|" + "---:|" * len(columns)]
+    lines = [f"| | {_heads(PAPER_COLUMNS)} |", "|---|" + "---:|" * len(PAPER_COLUMNS)]
     for label in _labels(results):
-        method = next(r["method"] for r in results if r["label"] == label)
-        beside = published_average(suite.name, method) if everything and label == method else {}
-        cells = []
-        for name, key, share in columns:
-            text = score_text(results, label, key, share)
-            cells.append(text + (f" ({beside[name]:.1f})" if name in beside else ""))
-        lines.append(f"| {label} | " + " | ".join(cells) + " |")
-    if everything:
-        table = paper_results()["zef_test_average" if suite.name == "zef" else "synfish_test_average"]
-        for name, row in table.items():
-            cells = [f"({row[c[0]]:.1f})" if c[0] in row else "" for c in columns]
-            lines.append(f"| paper: {name} | " + " | ".join(cells) + " |")
+        beside = published_average(suite.name, label) if everything else {}
+        lines.append(f"| {label} | " + " | ".join(_cells(results, label, beside)) + " |")
+    for name, row in published_others(suite.name).items() if everything else ():
+        cells = [f"({row[c[0]]:.1f})" if c[0] in row else "" for c in PAPER_COLUMNS]
+        lines.append(f"| paper: {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _heads(columns: Sequence[tuple[str, str, bool]]) -> str:
+    return " | ".join(f"{name}{' %' if share else ''}" for name, _, share in columns)
+
+
+def _cells(results: Results, label: str, beside: Mapping[str, float]) -> list[str]:
+    """Return our scores of one method under the paper's columns, its own in brackets."""
+    return [
+        score_text(results, label, key, share) + (f" ({beside[name]:.1f})" if name in beside else "")
+        for name, key, share in PAPER_COLUMNS
+    ]
 
 
 def _complete(suite: Suite, results: Results) -> bool:
     """Whether these are the scenes that the paper averages over."""
-    if suite.name not in ("synfish", "zef", "peers"):
+    if suite.name not in ("synfish", "zef", "peers", "ablation", "weights"):
         return False
     scenes = {r["base"] for r in results}
-    return scenes == ({"02", "04"} if suite.name == "zef" else {f"test{i}" for i in range(1, 7)})
+    return scenes == set(ZEF_TEST if suite.name == "zef" else SYNFISH_TEST)
 
 
 def scene_table(suite: Suite, results: Results) -> str:
@@ -133,7 +137,7 @@ def scene_table(suite: Suite, results: Results) -> str:
 
 
 def noise_section(results: Results) -> list[str]:
-    """MOTA averaged over scenes at each noise level, for both kinds of noise."""
+    """Scores averaged over scenes at each noise level, for both kinds of noise: MOTA side by side, then all."""
     parts = []
     for kind, table in (("calibration", "calibration_noise_inference"), ("detection", "detection_noise")):
         levels = noise_levels(results, kind)
@@ -145,7 +149,20 @@ def noise_section(results: Results) -> list[str]:
         cells = [f"({published[s]:.1f})" if s in published else "" for s in levels]
         lines.append("| paper: TrackFish3D | " + " | ".join(cells) + " |")
         parts += [f"## MOTA over {kind} noise, %, average over scenes\n", "\n".join(lines) + "\n"]
+        for label in _labels(results):
+            parts += [f"### {label}, {kind} noise\n", noise_table(results, label, kind, levels)]
     return parts
+
+
+def noise_table(results: Results, label: str, kind: str, levels: Sequence[float]) -> str:
+    """All scores of one method at each noise level; for ``paper``, the published ones in brackets."""
+    name = "calibration_noise_inference" if kind == "calibration" else "detection_noise"
+    published = {float(k): row for k, row in paper_results()[name].items()} if label == "paper" else {}
+    lines = [f"| noise | {_heads(PAPER_COLUMNS)} |", "|---:|" + "---:|" * len(PAPER_COLUMNS)]
+    for level in levels:
+        cells = _cells(at_level(results, kind, level), label, published.get(level, {}))
+        lines.append(f"| {level:g} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def noise_levels(results: Results, kind: str) -> list[float]:

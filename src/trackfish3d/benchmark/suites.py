@@ -9,15 +9,16 @@ from typing import Any
 
 from .. import __version__
 from ..files import atomic_path
-from .jobs import ORACLE, Job, Variant, by_scene, in_parallel, parse_variant, run_job
+from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
 from .scenes import SceneSpec, check_scene, is_made, prepare
+from .variants import ORACLE, Variant, ablation_variants, parse_variant, weight_variants, with_model
 from .zef import GATE_CM, PUBLISHED
 
 GATE_SYNFISH = 1.0
 CALIBRATION_NOISE = (0.05, 0.1, 0.2)
 DETECTION_NOISE = (0.05, 0.1, 0.2, 0.4)
-GEOMETRIC = ("hungarian", "greedy", "sort3d", ORACLE)
+PAPER = ("hungarian", "greedy", "sort3d", "paper", ORACLE)
 DENSE = ("thirty", "hundred")
 ABLATION = (
     "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
@@ -49,13 +50,24 @@ def make_suite(
     scenes: Sequence[str] | None,
     source: Path | None = None,
     seeds: int = 1,
+    model: Path | None = None,
+    models: Path | None = None,
 ) -> Suite:
     """Return the suite of a sub-command, with the caller's methods and scenes where given.
 
-    ``seeds`` schools of each SynFish scene are run; 3D-ZeF has the fish it has.
+    ``seeds`` schools of each SynFish scene are run; 3D-ZeF has the fish it has. ``model`` is the network of methods
+    that have one; ``models`` a folder of networks to compare, in place of methods.
     """
-    defaults = {"peers": PEERS, "ablation": ABLATION}.get(name, GEOMETRIC)
-    variants = tuple(parse_variant(m) for m in methods or defaults)
+    if models is not None:
+        variants = ablation_variants(models)
+    elif name == "weights":
+        variants = weight_variants()
+    else:
+        # The shipped network is for three cameras, 3D-ZeF has two.
+        usual = tuple(m for m in PAPER if m != "paper" or name != "zef" or model is not None)
+        defaults = {"peers": PEERS, "ablation": ABLATION}.get(name, usual)
+        variants = tuple(parse_variant(m) for m in methods or defaults)
+    variants = with_model(variants, model)
     title, gate = TITLES[name], GATE_SYNFISH
     if name == "zef":
         gate = GATE_CM
@@ -84,7 +96,8 @@ TITLES = {
     "zef": "3D-ZeF zebrafish, with refraction",
     "robustness": "Robustness to calibration and detection noise",
     "density": "Density: 30 and 100 fish",
-    "ablation": "Ablation of association, linking and post-processing",
+    "ablation": "Ablation",
+    "weights": "Weights of distance and similarity in linking",
     "audit": "Audit of geometric pseudo-labels",
     "peers": "Peers on the same detections",
     "speed": "Speed",

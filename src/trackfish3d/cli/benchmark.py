@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..benchmark.audit import audit_report, run_audit
+from ..benchmark.paper import ABLATION_ROWS
 from ..benchmark.plots import (
     hardest_scene,
     plot_mota_over_fish,
@@ -32,13 +33,17 @@ app = typer.Typer(
 )
 
 Methods = Annotated[
-    str | None, typer.Option("--methods", help="Comma-separated; with settings as name:key=value:key=value.")
+    str | None,
+    typer.Option("--methods", help="Comma-separated: name, name:key=value:key=value, or label=name:key=value."),
 ]
 Out = Annotated[Path, typer.Option("--out", help="Folder of the results.")]
 Scenes = Annotated[str | None, typer.Option("--scenes", help="Comma-separated names of scenes.")]
 Data = Annotated[Path | None, typer.Option("--data", help="SynFish recordings made before; they are simulated else.")]
 ZefData = Annotated[Path | None, typer.Option("--data", help="Folder with 3D-ZeF; otherwise TRACKFISH3D_DATA.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
+Model = Annotated[
+    Path | None, typer.Option("--model", help="Trained network of the methods that have one; otherwise the shipped.")
+]
 Seeds = Annotated[
     int, typer.Option("--seeds", min=1, help="Schools simulated for each scene; scores are mean and spread over them.")
 ]
@@ -46,54 +51,104 @@ Seeds = Annotated[
 
 @app.command()
 def synfish(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
 ) -> None:
     """SynFish's test scenes (4 to 16 fish), gate 1.0."""
-    _run("synfish", out, methods, scenes, data, workers, seeds)
+    _run("synfish", out, methods, scenes, data, workers, seeds, model)
 
 
 @app.command()
-def zef(out: Out, methods: Methods = None, scenes: Scenes = None, data: ZefData = None, workers: Workers = 2) -> None:
+def zef(
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: ZefData = None,
+    workers: Workers = 2,
+) -> None:
     """Score 3D-ZeF zebrafish, sequences 02 and 04, through water, gate 0.5 cm; published tracks beside."""
-    _run("zef", out, methods, scenes, zef_folder(data), workers)
+    _run("zef", out, methods, scenes, zef_folder(data), workers, model=model)
 
 
 @app.command()
 def robustness(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
 ) -> None:
     """Calibration noise of 0.05, 0.1, 0.2 and detection noise of 0.05, 0.1, 0.2, 0.4."""
-    _run("robustness", out, methods, scenes, data, workers, seeds)
+    _run("robustness", out, methods, scenes, data, workers, seeds, model)
 
 
 @app.command()
 def density(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
 ) -> None:
     """Scenes of 30 and 100 fish."""
-    _run("density", out, methods, scenes, data, workers, seeds)
+    _run("density", out, methods, scenes, data, workers, seeds, model)
 
 
 @app.command()
 def ablation(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    methods: Methods = None,
+    models: Annotated[
+        Path | None,
+        typer.Option("--models", help=f"Folder of networks to compare: {', '.join(ABLATION_ROWS)}.safetensors."),
+    ] = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
 ) -> None:
-    """Methods with parts taken away: Kalman filter, gap filling, patience, box test."""
-    _run("ablation", out, methods, scenes, data, workers, seeds)
+    """Networks trained without a part (--models), or methods with parts taken away: Kalman filter, gap filling, ..."""
+    if methods is not None and models is not None:
+        raise InputError("--methods and --models: give one of them")
+    _run("ablation", out, methods, scenes, data, workers, seeds, models=models)
+
+
+@app.command()
+def weights(
+    out: Out, model: Model = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+) -> None:
+    """Weigh distance and similarity in the linking of method paper from alpha 1 to 0, as the paper does."""
+    _run("weights", out, None, scenes, data, workers, seeds, model)
 
 
 @app.command()
 def peers(
-    out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
 ) -> None:
     """Other groups' trackers on the same detections: OpenPTV, 2D trackers lifted to 3D, matchSVT."""
-    _run("peers", out, methods, scenes, data, workers, seeds)
+    _run("peers", out, methods, scenes, data, workers, seeds, model)
 
 
 @app.command()
-def speed(out: Out, methods: Methods = None, scenes: Scenes = None, data: Data = None) -> None:
+def speed(out: Out, methods: Methods = None, model: Model = None, scenes: Scenes = None, data: Data = None) -> None:
     """Time a frame, one process at a time."""
-    _run("speed", out, methods, scenes, data, 1)
+    _run("speed", out, methods, scenes, data, 1, model=model)
 
 
 @app.command()
@@ -105,9 +160,17 @@ def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers =
 
 
 def _run(
-    name: str, out: Path, methods: str | None, scenes: str | None, source: Path | None, workers: int, seeds: int = 1
+    name: str,
+    out: Path,
+    methods: str | None,
+    scenes: str | None,
+    source: Path | None,
+    workers: int,
+    seeds: int = 1,
+    model: Path | None = None,
+    models: Path | None = None,
 ) -> None:
-    suite = make_suite(name, split(methods), split(scenes), source, seeds)
+    suite = make_suite(name, split(methods), split(scenes), source, seeds, model, models)
     console = Console(stderr=True)
     with _bar() as bar:
         results = run_suite(suite, out, workers, _listener(bar))
