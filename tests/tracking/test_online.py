@@ -1,5 +1,8 @@
 """Tracking frame by frame: the same as tracking a recording, and clear about what it cannot take."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from trackfish3d.association.inference import group_frames  # noqa: E402
 from trackfish3d.association.model import TrackFishNet  # noqa: E402
 from trackfish3d.association.settings import GroupingSettings  # noqa: E402
 from trackfish3d.errors import InputError  # noqa: E402
-from trackfish3d.recordings import Detections  # noqa: E402
+from trackfish3d.recordings import Detections, Recording  # noqa: E402
 from trackfish3d.tracking.online import OnlineTracker  # noqa: E402
 from trackfish3d.tracking.paper import PaperSettings, link_groups  # noqa: E402
 from trackfish3d.tracking.published import TrackerSettings  # noqa: E402
@@ -30,7 +33,7 @@ def one_frame(detections, frame):
 
 @pytest.mark.parametrize("net", [SeeingNet(), TrackFishNet().eval()], ids=["seeing", "untrained"])
 def test_online_is_offline_before_stitching(net):
-    rig, detections, _ = world(fish=7, frames=60, drop=0.25, box=200.0)
+    rig, detections, _ = world(fish=7, frames=40, drop=0.25, box=200.0)
     loose = GroupingSettings(threshold=0.0, two_view_threshold=0.0)  # an untrained network is sure of nothing
     apart = TrackerSettings(merge_similarity=2.0)  # a cosine that no two fragments reach: no stitching
     settings = PaperSettings(grouping=loose, tracker=apart)
@@ -38,7 +41,7 @@ def test_online_is_offline_before_stitching(net):
     offline = link_groups(net, groups, detections, rig, apart)
     assert len(offline) > 50
     tracker = OnlineTracker(rig, net, settings)
-    for frame in range(60):
+    for frame in range(40):
         now = tracker.update(one_frame(detections, frame), frame)
         assert (now.frame == frame).all()
         seen, expected = now.select(now.observed), offline.select(offline.frame == frame)
@@ -118,3 +121,21 @@ def test_what_cannot_be_taken_is_refused(tmp_path):
     save_model(TrackFishNet(), tmp_path / "two.safetensors", 2)
     with pytest.raises(InputError, match="was trained for 2 cameras, the recording has 3"):
         OnlineTracker(rig, tmp_path / "two.safetensors")
+
+
+def test_the_page_about_it_runs(tmp_path, monkeypatch, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "online.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    rig, detections, _ = world(fish=3, frames=10, box=400.0)
+    Recording.create(tmp_path / "school", rig, detections=detections)
+    torch.manual_seed(0)
+    save_model(TrackFishNet(), tmp_path / "model.safetensors", 3)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert names["patient"].tracker.max_age == 30
+    columns = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert columns
+    assert all(hasattr(names["tracks"], column) for column in columns)
