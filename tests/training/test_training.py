@@ -7,14 +7,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from trackfish3d.association.checkpoint import load_model, save_model  # noqa: E402
+from trackfish3d.association.checkpoint import load_model, model_notes, save_model  # noqa: E402
 from trackfish3d.association.model import TrackFishNet  # noqa: E402
+from trackfish3d.association.settings import ModelSettings  # noqa: E402
 from trackfish3d.cameras import Camera, CameraRig  # noqa: E402
 from trackfish3d.errors import InputError  # noqa: E402
 from trackfish3d.recordings import Detections, Recording, Truth  # noqa: E402
 from trackfish3d.tracking.paper import Paper, PaperSettings  # noqa: E402
+from trackfish3d.training.learning import learn_on  # noqa: E402
+from trackfish3d.training.optimiser import FlatAdamW  # noqa: E402
 from trackfish3d.training.scenes import Scene  # noqa: E402
 from trackfish3d.training.settings import TrainingSettings, fast_recipe  # noqa: E402
+from trackfish3d.training.step import augment  # noqa: E402
 from trackfish3d.training.temporal import GroupTable, link_groups  # noqa: E402
 from trackfish3d.training.trainer import Trainer  # noqa: E402
 
@@ -56,7 +60,8 @@ def test_the_loss_falls_and_truth_is_not_needed(tmp_path):
     (recording.folder / "truth.parquet").unlink()
     scene = Scene.load(recording.folder, tmp_path / "cache")
     plain = {"learning_rate": 3e-3, "drop_detections": 0, "jitter": 0}
-    trainer = trained(tmp_path, "run", [scene], epochs=80, warmup_epochs=80, **plain)
+    plain |= {"window": 2, "windows_a_step": 1, "rise_steps": 0}
+    trainer = trained(tmp_path, "run", [scene], epochs=15, warmup_epochs=15, **plain)
     trainer.train()
     assert trainer.log[-1]["association"] < 0.7 * trainer.log[0]["association"]
 
@@ -163,6 +168,187 @@ def test_memory_gives_the_links_of_the_whole():
     assert found == whole
 
 
+def weights(trainer):
+    return torch.cat([p.detach().ravel() for p in trainer.net.parameters()])
+
+
+def test_threads_change_nothing(tmp_path):
+    """Windows of a step run side by side, and their gradients are summed in order."""
+    scene = Scene.load(school(tmp_path / "rec").folder)
+    alone = trained(tmp_path, "alone", [scene], epochs=2)
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone.train()
+        torch.set_num_threads(3)
+        together = trained(tmp_path, "together", [scene], epochs=2)
+        together.train()
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(weights(alone), weights(together))
+
+
+def test_the_flat_optimiser_is_adamw():
+    torch.manual_seed(0)
+    nets = [TrackFishNet(ModelSettings(**SMALL["model"])) for _ in range(2)]
+    nets[1].load_state_dict(nets[0].state_dict())
+    plain = torch.optim.AdamW(nets[0].parameters(), lr=1e-2, weight_decay=0.1)
+    flat = FlatAdamW(nets[1], 1e-2, 0.1)
+    for step in range(4):
+        raw, mask = torch.rand(2, 5, 9), torch.ones(2, 5, dtype=torch.bool)
+        h = nets[1](raw, mask, step)
+        loss = 100 * h.square().sum() + nets[1].transformer.logits(h).sum()
+        if step % 2:  # every other step has no link, so no gradient of the predictor
+            loss = loss + nets[1].predictor(h).square().sum()
+        grads = torch.autograd.grad(loss, list(nets[1].parameters()), allow_unused=True, retain_graph=True)
+        for p, grad in zip(nets[0].parameters(), grads, strict=True):
+            p.grad = None if grad is None else grad.clone()
+        torch.nn.utils.clip_grad_norm_(nets[0].parameters(), 5.0)
+        plain.step()
+        flat.step(flat.gradient(loss), 1e-2, 5.0)
+    for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def test_windows_hold_every_pair_once(tmp_path):
+    recording = school(tmp_path / "rec", frames=20)
+    det = recording.detections
+    scene = Scene.of("gap", recording.rig, det.select(det.frame != 7))
+    number = scene.detections.frames
+    for pairs, stride, shift in ((1, 1, 0), (4, 1, 0), (4, 1, 3), (3, 2, 1)):
+        seen = [(number[a], number[b]) for w in scene.windows(pairs, stride, shift) for a, b in itertools.pairwise(w)]
+        parts = (range(7), range(8, 20))
+        assert sorted(seen) == [(t, t + stride) for part in parts for t in part if t + stride in part]
+
+
+def test_jitter_stays_on_the_ray_of_the_new_pixel(tmp_path):
+    recording = school(tmp_path / "rec")
+    scene = Scene.of("s", recording.rig, recording.detections)
+    frames = np.array([3, 4])
+    before, keep = scene.tokens(frames)
+    after = before.copy()
+    scene.jitter(frames, after, np.random.default_rng(0).normal(scale=0.2, size=(*keep.shape, 2)))
+    assert (np.abs(after[..., :2] - before[..., :2]) > 0).all()
+    for c, camera in enumerate(recording.rig):
+        mine = np.isclose(after[..., 4], c / 2)
+        pixels = after[mine][:, :2].astype(float) * camera.size
+        np.testing.assert_allclose(after[mine][:, 6:9], camera.rays(pixels).direction, atol=1e-5)
+
+
+def test_augmentation_keeps_what_it_must(tmp_path):
+    recording = school(tmp_path / "rec")
+    scene = Scene.of("s", recording.rig, recording.detections)
+    frames = np.array([3, 4])
+    before, _ = scene.tokens(frames)
+    tokens, keep = scene.tokens(frames)
+    settings = TrainingSettings(drop_detections=0.3, shuffle_cameras=True)
+    augment(scene, frames, tokens, keep, settings, np.random.default_rng(1))
+    assert 0 < keep.sum() < keep.size
+    np.testing.assert_array_equal(np.delete(tokens, 4, 2), np.delete(before, 4, 2))
+    old, new = np.rint(2 * before[..., 4]).ravel(), np.rint(2 * tokens[..., 4]).ravel()
+    assert len(set(zip(old, new, strict=True))) == 3  # one new number for each old one
+    assert sorted(set(new)) == [0, 1, 2]
+    assert (old != new).any()
+
+
+def test_held_out_recordings_choose_the_epoch_and_stop_the_run(tmp_path):
+    scene, other = (Scene.load(school(tmp_path / f"r{i}", seed=i).folder) for i in (0, 1))
+    settings = fast_recipe(epochs=30, warmup_epochs=0, patience=3, learning_rate=0.05, window=6, **SMALL)
+    trainer = Trainer([scene], settings, tmp_path / "run", [other])
+    trainer.train()
+    held_out = [row["held_out"] for row in trainer.log]
+    assert trainer.best_epoch == 1 + int(np.argmin(held_out))
+    assert len(held_out) == min(30, trainer.best_epoch + 3)
+    assert model_notes(tmp_path / "run" / "best.safetensors")["epoch"] == trainer.best_epoch
+    assert Trainer([scene], settings, tmp_path / "run", [other]).finished
+
+
+def test_features_beside_geometry_are_learnt_from(tmp_path):
+    """With the animal's number as a feature, matching is easy where geometry alone has only begun to learn."""
+    recording = school(tmp_path / "rec", fish=6)
+    det = recording.detections
+    number = np.zeros(len(det))
+    for k in range(len(det.frames)):
+        rows = det.at(k)
+        number[rows] = np.tile(np.arange(6), 3)
+    one_hot = np.eye(6, dtype=np.float32)[number.astype(int)]
+    np.savez(tmp_path / "f.npz", one_hot)
+    losses = []
+    for features in (None, tmp_path / "f.npz"):
+        scene = Scene.load(recording.folder, features=features)
+        model = {**SMALL["model"], "raw_features": scene.raw.shape[1]}
+        trainer = trained(
+            tmp_path,
+            f"run{features is None}",
+            [scene],
+            epochs=15,
+            warmup_epochs=15,
+            learning_rate=5e-3,
+            model=model,
+            windows_a_step=1,
+            window=2,
+            rise_steps=0,
+            drop_detections=0,
+            jitter=0,
+        )
+        trainer.train()
+        losses.append(trainer.log[-1]["association"])
+    assert losses[1] < 0.8 * losses[0]
+    with pytest.raises(InputError, match="takes 9 features of a detection, the recordings have 15"):
+        trained(tmp_path, "wrong", [scene])
+
+
+def test_calibration_noise_disturbs_geometry_and_labels(tmp_path):
+    folder = school(tmp_path / "rec").folder
+    clean, noisy = Scene.load(folder), Scene.load(folder, calibration_noise=0.5, seed=3)
+    assert not np.allclose(clean.raw[:, 6:], noisy.raw[:, 6:])
+    np.testing.assert_array_equal(clean.raw[:, :6], noisy.raw[:, :6])
+    assert len(noisy.labels.first) < len(clean.labels.first)
+
+
+def test_learning_on_the_recording_lowers_its_loss(tmp_path):
+    recording = school(tmp_path / "rec")
+    torch.manual_seed(0)
+    base = TrackFishNet(ModelSettings(**SMALL["model"]))
+    log = []
+    net = learn_on(recording.rig, recording.detections, base, epochs=6, device="cpu", report=log.append)
+    assert not net.training
+    assert log[-1]["association"] < log[0]["association"]
+
+
+def test_recordings_that_teach_nothing_are_refused(tmp_path):
+    recording = school(tmp_path / "rec")
+    rig, det = recording.rig, recording.detections
+    for kept, words in (
+        (det.camera == 0, "no pair of detections"),
+        (det.frame % 2 == 0, "two successive frames"),
+        (np.zeros(len(det), bool), "two successive frames"),
+    ):
+        with pytest.raises(InputError, match=words):
+            Scene.of("rec", rig, det.select(kept))
+    two = Scene.load(school(tmp_path / "two", n_cameras=2).folder)
+    with pytest.raises(InputError, match="these have 2 and 3"):
+        trained(tmp_path, "run", [Scene.of("rec", rig, det), two])
+
+
+def test_a_dark_camera_and_empty_frames_train(tmp_path):
+    recording = school(tmp_path / "rec")
+    det = recording.detections
+    scene = Scene.of("rec", recording.rig, det.select((det.camera != 1) & (det.frame != 5)))
+    trainer = trained(tmp_path, "run", [scene], epochs=2)
+    trainer.train()
+    assert np.isfinite(trainer.log[-1]["loss"])
+
+
+def test_a_damaged_state_is_refused(tmp_path):
+    scene = Scene.load(school(tmp_path / "rec").folder)
+    trained(tmp_path, "run", [scene], epochs=1).train()
+    path = tmp_path / "run" / "state.pt"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(InputError, match="cannot be resumed"):
+        trained(tmp_path, "run", [scene], epochs=1)
+
+
 def test_a_model_tracks_and_refuses_other_rigs_and_damage(tmp_path):
     three, two = school(tmp_path / "three"), school(tmp_path / "two", n_cameras=2)
     torch.manual_seed(0)
@@ -177,5 +363,3 @@ def test_a_model_tracks_and_refuses_other_rigs_and_damage(tmp_path):
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(InputError, match="not a complete"):
         load_model(path)
-    with pytest.raises(InputError, match="needs a trained network"):
-        Paper().track(three.rig, three.detections)

@@ -38,6 +38,10 @@ def command(
     calibration_noise: Annotated[
         float, typer.Option("--calibration-noise", help="Disturb the poses first: degrees and world units.")
     ] = 0.0,
+    features: Annotated[
+        list[Path] | None,
+        typer.Option("--features", help="More features of a recording's detections (.npz, .parquet); one a recording."),
+    ] = None,
     start: Annotated[Path | None, typer.Option("--start", help="Model to go on from, instead of a fresh one.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value.")] = None,
 ) -> None:
@@ -59,11 +63,17 @@ def command(
     settings = make_settings(recipe, changes, without or [])
     folder = out.with_suffix(".training")
 
-    def load(path: Path, index: int) -> Scene:
-        return Scene.load(path, folder / "cache", settings.calibration_noise, settings.seed + index)
-
-    scenes = [load(path, i) for i, path in enumerate(recordings)]
-    others = [Scene.load(path, folder / "cache") for path in held_out or []]
+    every = [*recordings, *(held_out or [])]
+    files: list[Path] | list[None] = features or [None] * len(every)
+    if len(files) != len(every):
+        raise InputError(f"--features: {len(files)} files for {len(every)} recordings; give one each, in their order")
+    noise = [settings.calibration_noise] * len(recordings) + [0.0] * (len(every) - len(recordings))
+    loaded = [
+        Scene.load(path, folder / "cache", file, sigma, settings.seed + i)
+        for i, (path, file, sigma) in enumerate(zip(every, files, noise, strict=True))
+    ]
+    scenes, others = loaded[: len(recordings)], loaded[len(recordings) :]
+    settings = with_features(settings, scenes[0].raw.shape[1])
     begin = None
     if start is not None:
         begin, n_cameras = load_model(start)
@@ -100,6 +110,12 @@ def make_settings(recipe: str, changes: dict[str, Any], without: list[str]) -> "
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
+
+
+def with_features(settings: "TrainingSettings", columns: int) -> "TrainingSettings":
+    """Return settings whose network takes so many features of a detection."""
+    model = settings.model.model_copy(update={"raw_features": columns})
+    return settings.model_copy(update={"model": model})
 
 
 def describe(row: dict[str, float], settings: "TrainingSettings") -> str:

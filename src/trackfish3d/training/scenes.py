@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..association.features import raw_features
+from ..association.features import raw_features, read_features
 from ..association.pseudolabels import PseudoLabels
 from ..cameras import CameraRig
 from ..cameras._kernels import ray_one
@@ -30,8 +30,15 @@ class Scene:
     labels: PseudoLabels
 
     @classmethod
-    def load(cls, folder: Path, cache: Path | None = None, calibration_noise: float = 0.0, seed: int = 0) -> "Scene":
-        """Read a recording; pseudo-labels are cached in `cache`.
+    def load(
+        cls,
+        folder: Path,
+        cache: Path | None = None,
+        features: Path | None = None,
+        calibration_noise: float = 0.0,
+        seed: int = 0,
+    ) -> "Scene":
+        """Read a recording, and a features file of its detections; pseudo-labels are cached in `cache`.
 
         With `calibration_noise` the poses of its cameras are disturbed first, as in the paper's training-time test:
         features and pseudo-labels then come from the wrong geometry.
@@ -40,11 +47,14 @@ class Scene:
         rig = recording.rig
         if calibration_noise:
             rig = perturb_rig(rig, calibration_noise, seed)
-        return cls.of(folder.name, rig, recording.detections, cache)
+        extra = None if features is None else read_features(features, recording.detections)
+        return cls.of(folder.name, rig, recording.detections, cache, extra)
 
     @classmethod
-    def of(cls, name: str, rig: CameraRig, detections: Detections, cache: Path | None = None) -> "Scene":
-        """Make a scene of detections in memory."""
+    def of(
+        cls, name: str, rig: CameraRig, detections: Detections, cache: Path | None = None, extra: F32 | None = None
+    ) -> "Scene":
+        """Make a scene of detections in memory, with more features (N, D) if given."""
         if len(rig) < 2:
             raise InputError(f"{name}: training needs two cameras; it has {len(rig)}")
         if not (np.diff(detections.frames) == 1).any():
@@ -55,7 +65,7 @@ class Scene:
             labels = PseudoLabels.cached(rig, detections, cache)
         if not len(labels.first):
             raise InputError(f"{name}: no pair of detections of two cameras agrees; is the calibration the right one?")
-        return cls(name, rig, detections, raw_features(rig, detections), labels)
+        return cls(name, rig, detections, raw_features(rig, detections, extra), labels)
 
     def windows(self, pairs: int, stride: int = 1, shift: int = 0) -> list[NDArray[np.int64]]:
         """Frames (indices) of windows of `pairs` pairs, `stride` frames apart, from the `shift`-th frame on.

@@ -59,6 +59,12 @@ class Trainer:
         if len(cameras) != 1:
             counts = " and ".join(str(n) for n in sorted(cameras))
             raise InputError(f"training needs recordings with one number of cameras; these have {counts}")
+        columns = {s.raw.shape[1] for s in (*scenes, *held_out)}
+        if columns != {settings.model.raw_features}:
+            raise InputError(
+                f"the network takes {settings.model.raw_features} features of a detection, the recordings have "
+                + " and ".join(str(n) for n in sorted(columns))
+            )
         self.scenes, self.held_out, self.settings, self.folder = list(scenes), list(held_out), settings, folder
         self.n_cameras = cameras.pop()
         self.device = pick_device(settings.device)
