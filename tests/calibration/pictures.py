@@ -3,7 +3,7 @@
 import cv2
 import numpy as np
 
-DOTS = 24  # px a square in the face
+DOTS = 56  # px a square in the face: 6 for each cell of a 5X5 marker of three quarters of it
 
 
 def face(board):

@@ -32,7 +32,7 @@ def state_and_corners(glass, fisheye, wet=True, seed=0):
     n = len(world)
     corners = Corners(
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.arange(n), cam.project(world), np.ones(n),
-        (world - board_t) @ board_R, np.zeros(n, bool),
+        (world - board_t) @ board_R, np.zeros(n, bool), n,
     )  # fmt: skip
     return cam, state, corners
 
@@ -44,17 +44,18 @@ def test_projection_is_that_of_the_camera_and_every_derivative_that_of_its_diffe
     assert seen.all()
     np.testing.assert_allclose(pixel, corners.pixel, atol=1e-8)
     free = Free(
-        np.ones((1, 12), bool), np.ones((1, 6), bool), np.ones((1, 6), bool), np.ones((1, 3), bool), index=True
+        np.ones((1, 12), bool), np.ones((1, 6), bool), np.ones((1, 6), bool), np.ones((1, 3), bool), True, True
     )  # fmt: skip
     problem = _Problem(free, corners, state.lens[:, LENS_PLACES])
-    for k in range(28):
+    columns = {k: int(c) for k, c in enumerate(np.insert(problem.places(state)[0], 18, [-1] * 6))}
+    for k in range(29):
         shifted = []
         for step in (1e-6, -1e-6):
             x, y = np.zeros(problem.size), np.zeros((1, 6))
             if 18 <= k < 24:
                 y[0, k - 18] = step
             else:
-                x[k if k < 18 else k - 6] = step
+                x[columns[k]] = step
             shifted.append(predict(problem.moved(state, x, y), corners)[0])
         difference = (shifted[0] - shifted[1]) / 2e-6
         np.testing.assert_allclose(row[:, :, k], difference, atol=1e-5 * max(np.abs(difference).max(), 1.0))
@@ -65,7 +66,7 @@ def test_a_corner_above_the_water_is_seen_straight():
     above = np.array([[10.0, 20.0, 40.0], [-30.0, 5.0, 60.0]])
     lifted = Corners(
         corners.camera[:2], corners.board[:2], np.arange(2), corners.pixel[:2], np.ones(2),
-        (above - state.board_t[0]) @ state.board_R[0], np.zeros(2, bool),
+        (above - state.board_t[0]) @ state.board_R[0], np.zeros(2, bool), 2,
     )  # fmt: skip
     np.testing.assert_allclose(predict(state, lifted)[0], cam.without_water().project(above), atol=1e-8)
 
@@ -74,7 +75,7 @@ def test_a_picture_without_the_water_ignores_the_plane():
     cam, state, corners = state_and_corners(False, False)
     dry = Corners(
         corners.camera, corners.board, corners.corner, corners.pixel, corners.sigma, corners.points,
-        np.ones(len(corners.camera), bool),
+        np.ones(len(corners.camera), bool), corners.n_board,
     )  # fmt: skip
     world = corners.points @ state.board_R[0].T + state.board_t[0]
     np.testing.assert_allclose(predict(state, dry)[0], cam.without_water().project(world), atol=1e-8)

@@ -184,6 +184,34 @@ def test_boards_that_look_the_same_turned_around_are_told_by_the_cameras_togethe
     assert angle_deg(relative(cal.rig, 0, 2), relative(rig, 0, 2)) < 0.1
 
 
+def test_a_board_that_the_printer_stretched_is_noticed_and_fitted():
+    """Real boards do this: squares 2 % lower than wide; lenses calibrated with such a board are as wrong."""
+    rig = rig_above()
+    views = scene(rig, handheld(12), noise=0.1, board=_stretched(1.0, 0.98))
+    asked = Plan(BOARD, known=lenses_of(rig))
+    quality = examine(calibrate(views, asked))
+    assert quality.verdict == "doubtful"
+    assert "98.0 % as high as wide" in " ".join(quality.reasons)
+    fitted = calibrate(views, Plan(BOARD, known=lenses_of(rig), fit_board=True))
+    assert fitted.adjusted.state.aspect == pytest.approx(0.98, abs=4 * fitted.adjusted.aspect_deviation)
+    assert fitted.rms() == pytest.approx(0.1 * np.sqrt(2), rel=0.1)
+    assert not any("as high as wide" in reason for reason in examine(fitted).reasons)
+
+
+def _stretched(x, y):
+    board = Board(BOARD.kind, BOARD.columns, BOARD.rows, BOARD.square)
+    board.__dict__["points"] = BOARD.points * [x, y, 1.0]  # a cached property
+    return board
+
+
+def test_pixels_can_be_held_square():
+    rig = CameraRig((camera("top", (0, -300, 700), (1, 2, 0)),))
+    free = calibrate(scene(rig, handheld(8)), Plan(BOARD)).rig[0].K
+    held = calibrate(scene(rig, handheld(8)), Plan(BOARD, square_pixels=True)).rig[0].K
+    assert abs(held[0, 0] - held[1, 1]) < 0.3
+    assert abs(free[0, 0] - free[1, 1]) > 1.0  # the camera's are 2 per mille apart
+
+
 def test_one_common_picture_of_a_symmetric_board_is_refused():
     board = Board("chessboard", 9, 5, 20.0)
     rig = rig_above()

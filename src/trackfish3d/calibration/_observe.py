@@ -5,6 +5,7 @@ lens      fx, fy, cx, cy, then the first 8 distortion coefficients
 pose      of the camera: small rotation w (3) and shift (3), ``x_cam = exp(w) R X + t + shift``
 board     of the board: the same in the world, ``X = exp(w) R_b P + t_b + shift``
 water     refractive index of the water; the plane's height along its normal; its tilt towards two axes across it
+aspect    of the board: its lengths along y, where 1 is as they should be
 """
 
 import math
@@ -15,8 +16,9 @@ from numba import njit
 from ..cameras._layout import CX, CY, DIST, FX, FY, SKEW
 from ..cameras._lens import distort
 
-LENS, POSE, BOARD, WATER = 0, 12, 18, 24
-COLUMNS = 28
+LENS, POSE, BOARD, WATER, ASPECT = 0, 12, 18, 24, 28
+COLUMNS = 29
+SHARED = COLUMNS - 6  # all but those of the board
 _STEP = 1e-5  # of normalised coordinates and distortion coefficients, for differences of the lens model
 
 
@@ -101,6 +103,14 @@ def _turned(matrix, vector):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def _sum(a, s, b):  # type: ignore[no-untyped-def]
+    out = np.empty(3)
+    for i in range(3):
+        out[i] = a[i] + s * b[i]
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def _dot(a, b):  # type: ignore[no-untyped-def]
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
@@ -115,24 +125,24 @@ def _add_turn(by, arm, row, first):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, pixel, row):  # type: ignore[no-untyped-def]
+def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, y, pixel, row):  # type: ignore[no-untyped-def]
     """Pixel (2,) of the board's point `P` (3,), and derivatives `row` (2, COLUMNS). False where it cannot be seen.
 
-    ``cam`` packed camera, only its lens is used; ``plane`` (13,): 1 if there is water, a point, the normal towards
-    the camera, two axes across it. A point in front of the plane is seen straight: boards may float, hang in the air
-    or lie in the water.
+    ``y`` is what the board's aspect multiplies in P; ``cam`` packed camera, only its lens is used; ``plane`` (13,): 1
+    if there is water, a point, the normal towards the camera, two axes across it. A point in front of the plane is
+    seen straight: boards may float, hang in the air or lie in the water.
     """
     row[:] = 0.0
     arm = _turned(Rb, P)
-    turned = _turned(R, arm + tb)
-    x = turned + t
+    turned = _turned(R, _sum(arm, 1.0, tb))
+    x = _sum(turned, 1.0, t)
     by_x = np.empty((2, 3))
     n = np.zeros(3)
     p = np.zeros(3)
     height = depth = below = -1.0
     if plane[0] != 0.0:
         n = _turned(R, plane[4:7])
-        p = _turned(R, plane[1:4]) + t
+        p = _sum(_turned(R, plane[1:4]), 1.0, t)
         height, depth = -_dot(n, p), -_dot(n, x)
         below = depth - height
         for i in range(layers.shape[0]):
@@ -151,6 +161,7 @@ def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, pixel, row):  # 
             row[e, POSE + 3 + j] += by_x[e, j]
             by_world[e, j] = by_x[e, 0] * R[0, j] + by_x[e, 1] * R[1, j] + by_x[e, 2] * R[2, j]
             row[e, BOARD + 3 + j] = by_world[e, j]
+        row[e, ASPECT] = y * (by_world[e, 0] * Rb[0, 1] + by_world[e, 1] * Rb[1, 1] + by_world[e, 2] * Rb[2, 1])
     _add_turn(by_x, turned, row, POSE)
     _add_turn(by_world, arm, row, BOARD)
     return True
@@ -163,17 +174,22 @@ def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, dep
     With e the unit vector from the camera's foot on the plane towards the point's, the light meets the lens along
     v = tau e - n. Its derivatives by x, n and p follow from those of tau (see `bend`) and e.
     """
-    lateral = x + depth * n
+    lateral = _sum(x, depth, n)
     reach = math.sqrt(_dot(lateral, lateral))
     out = np.empty(5)
     bend(depth, reach, height, n_water, layers, out)
     g = out[0]
-    v = g * lateral - n
+    v = np.empty(3)
+    for i in range(3):
+        v[i] = g * lateral[i] - n[i]
     if not v[2] > 1e-9:
         return False
     D = np.empty((2, 3))
     through_lens(cam, v, want, pixel, D, row)
-    e = lateral / reach if reach > 1e-12 * depth else np.zeros(3)
+    e = np.zeros(3)
+    if reach > 1e-12 * depth:
+        for i in range(3):
+            e[i] = lateral[i] / reach
     by_n = np.empty((2, 3))
     by_p = np.empty((2, 3))
     for k in range(2):
@@ -192,24 +208,45 @@ def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, dep
         row[k, WATER + 2] = _dot(by_n[k], _turned(R, plane[7:10]))
         row[k, WATER + 3] = _dot(by_n[k], _turned(R, plane[10:13]))
     _add_turn(by_n, n, row, POSE)
-    _add_turn(by_p, p - t, row, POSE)
+    _add_turn(by_p, _sum(p, -1.0, t), row, POSE)
     return True
 
 
 @njit(cache=True, error_model="numpy")
 def observe_all(  # type: ignore[no-untyped-def]
-    cams, R, t, planes, layers, n_layers, n_water, want, Rb, tb, points, camera, board, corner, dry, pixel, row, seen
+    cams,
+    R,
+    t,
+    planes,
+    layers,
+    n_layers,
+    n_water,
+    want,
+    Rb,
+    tb,
+    points,
+    aspect,
+    camera,
+    board,
+    corner,
+    dry,
+    pixel,
+    row,
+    seen,
 ):
     """`observe` for N corners: ``camera``, ``board``, ``corner`` (N,) -> pixel (N, 2), row (N, 2, COLUMNS), seen (N,).
 
-    ``dry`` (N,): pictures taken without the water.
+    ``dry`` (N,): pictures taken without the water; ``aspect`` (K,) of each of the ``points`` (K, 3).
     """
     none = np.zeros(13)
+    P = np.empty(3)
     for i in range(camera.shape[0]):
         c, f = camera[i], board[i]
+        k = corner[i]
+        P[0], P[1], P[2] = points[k, 0], points[k, 1] * aspect[k], points[k, 2]
         seen[i] = observe(
             cams[c], R[c], t[c], none if dry[i] else planes[c], layers[c, : n_layers[c]], n_water, want[c], Rb[f],
-            tb[f], points[corner[i]], pixel[i], row[i],
+            tb[f], P, points[k, 1], pixel[i], row[i],
         )  # fmt: skip
 
 
@@ -217,10 +254,11 @@ def observe_all(  # type: ignore[no-untyped-def]
 def accumulate(row, error, weight, camera, board, shared, H, g, A, B, b):  # type: ignore[no-untyped-def]
     """Add all corners to the normal equations of cameras and water (H, g), boards (A, b) and between them (B).
 
-    ``error`` (N, 2) observed minus predicted; ``weight`` (N,); ``shared`` (C, 22): where the 18 columns of each
-    camera and the 4 of its water stand in H. H (M, M), g (M,), A (F, 6, 6), b (F, 6), B (F, M, 6).
+    ``error`` (N, 2) observed minus predicted; ``weight`` (N,); ``shared`` (C, SHARED): where the columns of each
+    camera, of its water and of the aspect stand in H, -1 not at all. H (M, M), g (M,), A (F, 6, 6), b (F, 6),
+    B (F, M, 6).
     """
-    place = np.empty(22, np.int64)
+    place = np.empty(SHARED, np.int64)
     for i in range(row.shape[0]):
         w = weight[i]
         if w == 0.0:
@@ -230,15 +268,15 @@ def accumulate(row, error, weight, camera, board, shared, H, g, A, B, b):  # typ
         for e in range(2):
             r = row[i, e]
             d = w * error[i, e]
-            for j in range(22):
-                cj = r[j] if j < 18 else r[j + 6]
+            for j in range(SHARED):
+                cj = r[j] if j < BOARD else r[j + 6]
                 if cj == 0.0 or place[j] < 0:
                     continue
                 g[place[j]] += cj * d
                 wj = w * cj
-                for k in range(22):
+                for k in range(SHARED):
                     if place[k] >= 0:
-                        H[place[j], place[k]] += wj * (r[k] if k < 18 else r[k + 6])
+                        H[place[j], place[k]] += wj * (r[k] if k < BOARD else r[k + 6])
                 for k in range(6):
                     B[f, place[j], k] += wj * r[BOARD + k]
             for j in range(6):

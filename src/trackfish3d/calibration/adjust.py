@@ -30,7 +30,7 @@ class State:
 
     ``lens`` (C, P) packed cameras, of which only the lens counts; ``R`` (C, 3, 3), ``t`` (C, 3); ``board_R``
     (F, 3, 3), ``board_t`` (F, 3); ``point``, ``normal`` (Q, 3); ``plane`` (C,) which plane each camera looks through,
-    -1 none; ``layers`` (C, L, 2) thickness and index of panes, ``n_layers`` (C,); ``n_water``.
+    -1 none; ``layers`` (C, L, 2) thickness and index of panes, ``n_layers`` (C,); ``n_water``; ``aspect`` of the board.
     """
 
     lens: Array
@@ -44,6 +44,7 @@ class State:
     layers: Array = field(default_factory=lambda: np.zeros((0, 0, 2)))
     n_layers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     n_water: float = 1.333
+    aspect: float = 1.0
 
     def __post_init__(self) -> None:
         count = len(self.lens)
@@ -65,7 +66,8 @@ class State:
 class Free:
     """What may move: ``lens`` (C, 12), ``pose`` (C, 6), ``board`` (F, 6), ``plane`` (Q, 3) height and tilts, ``index``.
 
-    ``prior`` (C, 12): standard deviation of what is known of the lens beforehand, infinite where nothing is.
+    ``prior`` (C, 12): standard deviation of what is known of the lens beforehand, infinite where nothing is; ``square``
+    (C,): of fx - fy around 0, px. Sensors have square pixels, and few boards tell that poorly.
     """
 
     lens: Bools
@@ -73,7 +75,9 @@ class Free:
     board: Bools
     plane: Bools
     index: bool = False
+    aspect: bool = False
     prior: Array | None = None
+    square: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +95,7 @@ class Corners:
     sigma: Array
     points: Array
     dry: Bools
+    n_board: int  # the first so many points are the board's, which its aspect stretches
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +104,7 @@ class Adjusted:
 
     ``error`` (N, 2) px, observed minus predicted; ``weight`` (N,) in 0..1, below 1 for corners that were weighed
     down; ``deviation`` standard deviations by camera (C, 18) in the order of `_observe`, NaN where fixed;
-    ``index_deviation``; ``scale`` robust standard deviation of the errors, px.
+    ``index_deviation``, ``aspect_deviation``; ``scale`` robust standard deviation of the errors, px.
     """
 
     state: State
@@ -107,6 +112,7 @@ class Adjusted:
     weight: Array
     deviation: Array
     index_deviation: float
+    aspect_deviation: float
     scale: float
     rounds: int
 
@@ -119,12 +125,13 @@ def across(normal: Array) -> Array:
 def predict(state: State, corners: Corners, want: Bools | None = None) -> tuple[Array, Array, Bools]:
     """Pixels (N, 2), derivatives (N, 2, COLUMNS) and whether each corner can be seen (N,)."""
     n = len(corners.camera)
+    aspect = np.where(np.arange(len(corners.points)) < corners.n_board, state.aspect, 1.0)
     pixel, row, seen = np.empty((n, 2)), np.empty((n, 2, COLUMNS)), np.empty(n, np.bool_)
     want = np.ones((len(state.lens), 8), np.bool_) if want is None else want
     observe_all(
         np.array(state.lens), state.R, state.t, state.planes(), state.layers, state.n_layers, float(state.n_water),
-        np.ascontiguousarray(want), state.board_R, state.board_t, corners.points, corners.camera, corners.board,
-        corners.corner, corners.dry, pixel, row, seen,
+        np.ascontiguousarray(want), state.board_R, state.board_t, corners.points, aspect, corners.camera,
+        corners.board, corners.corner, corners.dry, pixel, row, seen,
     )  # fmt: skip
     return pixel, row, seen
 
@@ -143,8 +150,8 @@ def adjust(state: State, free: Free, corners: Corners, most_rounds: int = 200) -
         if settled or rounds >= most_rounds:
             break
     error, weight, _, _ = problem.errors(state, scale)
-    deviation, index = problem.deviations(state, scale)
-    return Adjusted(state, error, weight, deviation, index, scale, rounds)
+    deviation, index, aspect = problem.deviations(state, scale)
+    return Adjusted(state, error, weight, deviation, index, aspect, scale, rounds)
 
 
 class _Problem:
@@ -154,23 +161,27 @@ class _Problem:
         self.free, self.corners, self.expected = free, corners, expected
         self.belief = np.zeros(free.lens.shape) if free.prior is None else np.where(free.lens, free.prior**-2.0, 0.0)
         count = len(free.lens)
+        both = free.lens[:, 0] & free.lens[:, 1]
+        self.squareness = np.zeros(count) if free.square is None else np.where(both, free.square**-2.0, 0.0)
         flags = np.concatenate([free.lens, free.pose], axis=1)
         self.shared_camera = np.full((count, _PER_CAMERA), -1)
         self.shared_camera[flags] = np.arange(flags.sum())
         size = int(flags.sum())
         self.index = size if free.index else -1
         size += int(free.index)
+        self.aspect = size if free.aspect else -1
+        size += int(free.aspect)
         self.shared_plane = np.full(free.plane.shape, -1)
         self.shared_plane[free.plane] = size + np.arange(free.plane.sum())
         self.size = size + int(free.plane.sum())
 
     def places(self, state: State) -> Ints:
-        """(C, 22) where each camera's columns and those of its water stand."""
+        """(C, SHARED) where each camera's columns, those of its water and that of the aspect stand."""
         water = np.full((len(state.plane), 4), -1)
         wet = state.plane >= 0
         water[wet, 0] = self.index
         water[wet, 1:] = self.shared_plane[state.plane[wet]]
-        return np.concatenate([self.shared_camera, water], axis=1)
+        return np.concatenate([self.shared_camera, water, np.full((len(water), 1), self.aspect)], axis=1)
 
     def errors(self, state: State, scale: float) -> tuple[Array, Array, Array, float]:
         """Errors (N, 2) px, weights (N,), derivatives, and the cost."""
@@ -183,6 +194,7 @@ class _Problem:
         weight = np.where(size > limit, limit / np.maximum(size, 1e-12), 1.0) * seen
         cost = np.where(size > limit, limit * (2 * size - limit), size**2).sum()
         cost += scale**2 * (self.belief * (state.lens[:, LENS_PLACES] - self.expected) ** 2).sum()
+        cost += scale**2 * (self.squareness * (state.lens[:, at.FX] - state.lens[:, at.FY]) ** 2).sum()
         return error, weight, row, float(cost)
 
     def scale(self, state: State) -> float:
@@ -202,6 +214,16 @@ class _Problem:
         known = scale**2 * self.belief[self.free.lens]
         H[lens, lens] += known
         g[lens] += known * (self.expected - state.lens[:, LENS_PLACES])[self.free.lens]
+        for c in np.flatnonzero(self.squareness):
+            x, y = self.shared_camera[c, :2]
+            w = scale**2 * self.squareness[c]
+            off = w * (state.lens[c, at.FX] - state.lens[c, at.FY])
+            H[x, x] += w
+            H[y, y] += w
+            H[x, y] -= w
+            H[y, x] -= w
+            g[x] -= off
+            g[y] += off
         held = ~self.free.board
         A[held[:, :, None] | held[:, None, :]] = 0.0
         B.transpose(0, 2, 1)[held] = 0.0
@@ -278,6 +300,7 @@ class _Problem:
             board_R=Rotation.from_rotvec(y[:, :3]).as_matrix() @ state.board_R,
             board_t=state.board_t + y[:, 3:],
             n_water=state.n_water + wide[self.index],
+            aspect=state.aspect + wide[self.aspect],
         )
         if len(state.point):
             height, tilt = wide[self.shared_plane[:, 0]], wide[self.shared_plane[:, 1:]]
@@ -287,8 +310,8 @@ class _Problem:
             new.normal = normal / np.linalg.norm(normal, axis=1, keepdims=True)
         return new
 
-    def deviations(self, state: State, scale: float) -> tuple[Array, float]:
-        """Tell standard deviations of the cameras (C, 18) and of the water's index, NaN where they do not move.
+    def deviations(self, state: State, scale: float) -> tuple[Array, float, float]:
+        """Tell standard deviations of the cameras (C, 18), water's index and board's aspect, NaN where they are fixed.
 
         Directions that the corners do not tell get a very large one instead of an infinite one.
         """
@@ -296,7 +319,7 @@ class _Problem:
         H, _, A, B, _ = self.normal(state, error, weight, row, scale)
         out = np.full(self.shared_camera.shape, np.nan)
         if not self.size:
-            return out, np.nan
+            return out, np.nan, np.nan
         BA = B @ np.linalg.pinv(A, rcond=1e-12, hermitian=True)
         S = H - BA.transpose(1, 0, 2).reshape(self.size, -1) @ B.transpose(1, 0, 2).reshape(self.size, -1).T
         diagonal = np.diag(H).copy()
@@ -308,4 +331,5 @@ class _Problem:
         r2 = float((weight[:, None] * (error / self.corners.sigma[:, None]) ** 2).sum()) / max(known, 1)
         deviation = np.sqrt(variance * r2)
         out[self.shared_camera >= 0] = deviation[self.shared_camera[self.shared_camera >= 0]]
-        return out, float(deviation[self.index]) if self.index >= 0 else np.nan
+        deviation = np.append(deviation, np.nan)  # place -1
+        return out, float(deviation[self.index]), float(deviation[self.aspect])

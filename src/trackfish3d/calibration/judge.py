@@ -1,12 +1,13 @@
 """Whether a calibration is good, doubtful or bad, why, and what to do about it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras import CameraRig, triangulate_ml
+from .adjust import adjust
 from .plan import FIXED, FLOATING, FREE, LENS, POINTS, Calibration
 
 Array = NDArray[np.float64]
@@ -39,7 +40,8 @@ class Quality:
     """Everything the report says.
 
     ``square_mean``, ``square_deviation``: sides of the board's squares as the cameras measure them together, relative
-    to the true side; None where no two cameras saw a board at once. ``verdict`` good, doubtful or bad; ``reasons``
+    to the true side; None where no two cameras saw a board at once. ``board_aspect``: how high squares are by their
+    width, if that is left open, and the RMS error then. ``verdict`` good, doubtful or bad; ``reasons``
     say why and what to do, worst first.
     """
 
@@ -51,6 +53,8 @@ class Quality:
     square_deviation: float | None
     water_index: float | None
     water_index_deviation: float | None
+    board_aspect: float | None
+    board_aspect_rms_px: float | None
     verdict: str
     reasons: tuple[str, ...]
 
@@ -69,12 +73,37 @@ def examine(calibration: Calibration) -> Quality:
     mean, deviation = _squares(calibration)
     index = calibration.adjusted.state.n_water if calibration.rig.refractive else None
     index_deviation = calibration.adjusted.index_deviation if calibration.free.index else None
+    aspect = _aspect(calibration)
     reasons = _reasons(calibration, cameras, shared, mean, deviation, index, index_deviation)
+    if aspect is not None and not calibration.plan.fit_board and _stretched(*aspect, calibration.rms()):
+        reasons.append((1, _STRETCHED.format(100 * aspect[0], aspect[2], calibration.rms())))
     worst = max((level for level, _ in reasons), default=0)
     return Quality(
         cameras, calibration.rms(), len(seen_by), shared, mean, deviation, index, index_deviation,
+        None if aspect is None else aspect[0], None if aspect is None else aspect[2],
         ("good", "doubtful", "bad")[worst], tuple(text for _, text in sorted(reasons, key=lambda r: -r[0])),
     )  # fmt: skip
+
+
+_STRETCHED = (
+    "squares of the board seem to be {:.1f} % as high as wide (RMS {:.2f} px then, {:.2f} px now): printers stretch; "
+    "measure the board, or add --fit-board, and --square-pixels --refine-lens if the lenses were made with it"
+)
+
+
+def _aspect(calibration: Calibration) -> tuple[float, float, float] | None:
+    """Height of the board's squares by their width if it is fitted, its standard deviation, and the RMS error then."""
+    adjusted = calibration.adjusted
+    if calibration.plan.board is None:
+        return None
+    if not calibration.plan.fit_board:
+        adjusted = adjust(adjusted.state, replace(calibration.free, aspect=True), calibration.corners, 40)
+    rms = float(np.sqrt((adjusted.error**2).sum(1).mean()))
+    return float(adjusted.state.aspect), adjusted.aspect_deviation, rms
+
+
+def _stretched(aspect: float, deviation: float, rms_fitted: float, rms: float) -> bool:
+    return abs(aspect - 1) > max(0.003, 5 * deviation) and rms_fitted < 0.85 * rms
 
 
 def _camera(calibration: Calibration, c: int) -> CameraQuality:
@@ -162,14 +191,15 @@ def _sides(calibration: Calibration, rig: CameraRig, rows: NDArray[np.int64]) ->
     keys = keys[several]
     place = {int(k): i for i, k in enumerate(keys)}
     out = []
-    for step, wraps in ((1, True), (board.columns, False)):
+    high = calibration.adjusted.state.aspect
+    for step, wraps, side in ((1, True, 1.0), (board.columns, False, high)):
         for i, k in enumerate(keys):
             corner = int(k) % len(corners.points)
             if wraps and corner % board.columns == board.columns - 1:
                 continue
             j = place.get(int(k) + step)
             if j is not None and corner + step < board.columns * board.rows and result.valid[i] and result.valid[j]:
-                out.append(float(np.linalg.norm(result.points[i] - result.points[j])))
+                out.append(float(np.linalg.norm(result.points[i] - result.points[j])) / side)
     return np.array(out)
 
 

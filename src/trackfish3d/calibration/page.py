@@ -75,6 +75,9 @@ def summary(quality: Quality, units: str) -> list[str]:
     if quality.water_index is not None:
         known = quality.water_index_deviation
         lines.append(f"refractive index {quality.water_index:.4f}" + (f" +- {known:.4f}" if known is not None else ""))
+    if quality.board_aspect is not None and quality.board_aspect_rms_px is not None:
+        shape = f"{100 * quality.board_aspect:.2f} % as high as wide (RMS {quality.board_aspect_rms_px:.2f} px)"
+        lines.append(f"squares of the board, if left open: {shape}")
     return [*lines, f"world in {units}"]
 
 

@@ -22,15 +22,18 @@ class Plan:
     above z = 0; ``world_board`` the moment whose board is the world; with neither, and no reference points in the
     ``tank``, the first camera is. ``lens_views`` are pictures for the lenses alone, taken without the water.
     ``known`` lenses are kept as they are unless ``refine``, and then within ``trust`` times the usual differences
-    between lenses (0.02: the focal length to 1 %, the principal point to 0.2 % of it). ``in_water``: boards that do not
-    float are under water.
+    between lenses (0.005: the focal length to 0.25 %, the principal point to 0.05 % of it). ``square_pixels`` holds fx
+    and fy together, ``fit_board`` fits the board's height by its width: printers stretch. ``in_water``: boards that do
+    not float are under water.
     """
 
     board: Board | None
     model: str = "standard"
     known: dict[str, Camera] = field(default_factory=dict)
     refine: bool = False
-    trust: float = 0.02
+    trust: float = 0.005
+    square_pixels: bool = False
+    fit_board: bool = False
     lens_views: Views | None = None
     floating: frozenset[str] = frozenset()
     board_height: float = 0.0

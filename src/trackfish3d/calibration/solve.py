@@ -17,6 +17,7 @@ from .views import Views
 from .world import FACE_UP, by_points, laid, level, on_board
 
 Array = NDArray[np.float64]
+_SQUARE = 1e-4  # of the focal length: how equal fx and fy are where pixels are square
 
 
 @dataclass
@@ -43,10 +44,10 @@ def calibrate(views: Views, plan: Plan) -> Calibration:
         camera = np.array([views.cameras.index(n) for n in plan.tank.camera])
         corner = len(points) + np.arange(len(camera))
         boards.append(_Board("tank", POINTS, np.eye(4), camera, corner, plan.tank.pixel, plan.tank.sigma))
-    corners = _corners(boards, np.concatenate([points, plan.tank.world]))
+    corners = _corners(boards, np.concatenate([points, plan.tank.world]), len(points))
     state = _state(lenses, cameras, boards, plan, views.cameras)
     free = _free(boards, plan, state, views.cameras)
-    held = replace(free, lens=np.zeros_like(free.lens), plane=np.zeros_like(free.plane), index=False)
+    held = replace(free, lens=np.zeros_like(free.lens), plane=np.zeros_like(free.plane), index=False, aspect=False)
     adjusted = adjust(adjust(state, held, corners, 60).state, free, corners)
     rig = CameraRig(tuple(_camera(adjusted.state, c, lens) for c, lens in enumerate(lenses)), plan.units)
     return Calibration(rig, plan, corners, tuple(b.name for b in boards), tuple(b.kind for b in boards), adjusted, free)
@@ -83,7 +84,7 @@ def fit_lens(views: Views, c: int, board: Board, model: str) -> Camera:
     if not found:
         raise InputError(f"camera {views.cameras[c]}: no pose of the board fits its corners; is --board right?")
     boards = [_seen_alone(s, mine, "", np.eye(4), 0) for s in found]
-    corners = _corners(boards, board.points)
+    corners = _corners(boards, board.points, len(board.points))
     state = _state([lens], np.eye(4)[None], boards, Plan(board), (views.cameras[c],))
     columns = np.zeros((1, 12), bool)
     columns[0, :4] = True
@@ -178,7 +179,7 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
 
 
-def _corners(boards: list[_Board], points: Array) -> Corners:
+def _corners(boards: list[_Board], points: Array, n_board: int) -> Corners:
     counts = [len(b.camera) for b in boards]
     return Corners(
         np.concatenate([b.camera for b in boards]).astype(np.int64),
@@ -188,6 +189,7 @@ def _corners(boards: list[_Board], points: Array) -> Corners:
         np.concatenate([np.broadcast_to(b.sigma, len(b.camera)) for b in boards]).astype(np.float64),
         np.ascontiguousarray(points),
         np.repeat([b.kind == LENS for b in boards], counts),
+        n_board,
     )
 
 
@@ -245,7 +247,8 @@ def _free(boards: list[_Board], plan: Plan, state: State, names: tuple[str, ...]
         used = [state.plane[c] for c, n in enumerate(names) if not surface.cameras or n in surface.cameras]
         plane[used, 0] = "height" in surface.free
         plane[used, 1:] = "tilt" in surface.free
-    return Free(lens, pose, board, plane, plan.tank.free_index, prior)
+    square = _SQUARE * state.lens[:, at.FX] if plan.square_pixels else None
+    return Free(lens, pose, board, plane, plan.tank.free_index, plan.fit_board, prior, square)
 
 
 def _loose(focal: float) -> Array:

@@ -23,7 +23,7 @@ from .views import Ints, Views
 Array = NDArray[np.float64]
 _AMBIGUOUS = 3.0  # a second pose whose error is below this many times that of the first is kept as well
 _HYPOTHESES = 15  # moments tried as the origin of a relative pose
-_FAR = 0.03  # of the image's width: boards missed by more are not where a relative pose says
+_FAR = 0.08  # of the image's width: boards missed by more are not where a relative pose says
 _WITNESSES = 40  # moments asked whether they agree with it
 
 
@@ -168,7 +168,7 @@ def _relative_pose(
     best = int(np.argmin(score))
     agreeing = miss[best] < reach
     pose = guesses[best]
-    others = np.array([_apart(pose, g) > 0.05 for g in guesses])
+    others = np.array([_turn_between(pose, g) > 0.7 for g in guesses])  # a quarter turn is 1.57
     rival = score[others].min() if others.any() else np.inf
     doubt = len(turns) > 1 and rival < score[best] + 0.3
     return pose, float(agreeing.sum()), bool(doubt)
@@ -179,11 +179,9 @@ def _some(items: list[Any], most: int) -> list[Any]:
     return [items[k] for k in np.unique(np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int))]
 
 
-def _apart(a: Array, b: Array) -> float:
-    """How different two relative poses are: the turn between them in radians, and the shift in parts of its length."""
-    angle = float(np.linalg.norm(Rotation.from_matrix(a[:3, :3] @ b[:3, :3].T).as_rotvec()))
-    shift = float(np.linalg.norm(a[:3, 3] - b[:3, 3])) / max(float(np.linalg.norm(a[:3, 3])), 1e-12)
-    return max(angle, shift)
+def _turn_between(a: Array, b: Array) -> float:
+    """Angle between two relative poses, radians."""
+    return float(np.linalg.norm(Rotation.from_matrix(a[:3, :3] @ b[:3, :3].T).as_rotvec()))
 
 
 def _miss(

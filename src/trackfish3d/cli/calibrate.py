@@ -64,6 +64,12 @@ def command(
         Path | None, typer.Option(help="Lenses that are known: any calibration file, or JSON with K and dist.")
     ] = None,
     refine_lens: Annotated[bool, typer.Option("--refine-lens", help="Let known lenses change a little.")] = False,
+    square_pixels: Annotated[
+        bool, typer.Option("--square-pixels", help="Hold fx and fy equal, as on nearly every sensor.")
+    ] = False,
+    fit_board: Annotated[
+        bool, typer.Option("--fit-board", help="Fit how high the board's squares are by their width; printers stretch.")
+    ] = False,
     lens: Annotated[str, typer.Option(help=f"Lens model: {', '.join(MODELS)}.")] = "standard",
     floating: Annotated[
         str | None,
@@ -97,6 +103,7 @@ def command(
     plan.tank = read_tank(tank) if tank is not None else Tank()
     plan.units = units or plan.tank.units or "mm"
     plan.world_board, plan.in_water = world_board, in_water
+    plan.square_pixels, plan.fit_board = square_pixels, fit_board
     if (floating is not None) + (world_board is not None) + bool(plan.tank.camera) > 1:
         raise InputError("--floating, --world-board and reference points each set the world: give one of them")
     with warnings.catch_warnings():
