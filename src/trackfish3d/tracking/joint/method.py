@@ -30,7 +30,7 @@ class Joint(Method):
     Settings: ClassVar[type[Any]] = JointSettings
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
-        belief = first_belief(rig, detections)
+        belief = best_start(rig, detections, first_belief(rig, detections), self.settings)
         for _ in range(self.settings.fit_rounds):
             belief = refit(rig, detections, belief, self.settings)
         self.belief = belief
@@ -104,9 +104,22 @@ def fill(paths):
     return out.renamed(out.name)
 
 
-def refit(rig, detections, belief, settings):
+def best_start(rig, detections, belief, settings):
+    best, top = belief, -np.inf
+    for share in (0.01, 0.04, 0.16):
+        step = share * belief.body_length
+        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step)
+        engine, _, _ = pilot(rig, detections, trial, settings, 60)
+        evidence = sum(float(g.weight[np.isin(g.name, list(engine.confirmed))].sum()) for g in engine.logs)
+        print('   start', share, round(evidence), len(engine.confirmed))
+        if evidence > top:
+            best, top = trial, evidence
+    return best
+
+
+def pilot(rig, detections, belief, settings, count):
     frames = detections.frames
-    k = np.arange(max(len(frames) // 2 - settings.fit_frames // 2, 0), min(len(frames) // 2 + settings.fit_frames // 2, len(frames)))
+    k = np.arange(max(len(frames) // 2 - count // 2, 0), min(len(frames) // 2 + count // 2, len(frames)))
     rows = slice(int(detections.offsets[k[0]]), int(detections.offsets[k[-1] + 1]))
     part = detections.select(np.arange(rows.start, rows.stop))
     sights = Sights.of(rig, part, belief)
@@ -114,6 +127,11 @@ def refit(rig, detections, belief, settings):
     for i in range(len(part.frames)):
         engine.step(int(part.frames[i]), part.at(i), sights)
     engine.finish()
+    return engine, sights, part
+
+
+def refit(rig, detections, belief, settings):
+    engine, sights, part = pilot(rig, detections, belief, settings, settings.fit_frames)
     if not engine.confirmed:
         return belief
     paths = Paths.of(engine.logs, engine.confirmed)
