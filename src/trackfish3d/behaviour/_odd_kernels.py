@@ -60,8 +60,11 @@ def against_others(values, spread, weight, spare):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def window_medians(bins, first, length, coverage):  # type: ignore[no-untyped-def]
-    """(W, N, M) median over bins first..first + length (W,) of (B, N, M), NaN where fewer than the share are there."""
+def window_means(bins, first, length, coverage, trim):  # type: ignore[no-untyped-def]
+    """(W, N, M) mean over bins first..first + length (W,) of (B, N, M), the share ``trim`` left out at either end.
+
+    NaN where a smaller share than ``coverage`` of the bins is there.
+    """
     B, N, M = bins.shape
     out = np.full((first.shape[0], N, M), np.nan)
     here = np.empty(length)
@@ -75,5 +78,9 @@ def window_medians(bins, first, length, coverage):  # type: ignore[no-untyped-de
                         count += 1
                 if count and count >= coverage * length:
                     sort_first(here, count)
-                    out[w, n, m] = 0.5 * (here[(count - 1) // 2] + here[count // 2])
+                    out_of = int(trim * count)
+                    total = 0.0
+                    for k in range(out_of, count - out_of):
+                        total += here[k]
+                    out[w, n, m] = total / (count - 2 * out_of)
     return out

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..recordings.tracks import Tracks
 from .anomaly import Verdict, judge_whole, judge_windows
 from .blocks import Block, TrackSource, blocks
-from .measures import BIN_COLUMNS, Measured, measure
+from .measures import BIN_COLUMNS, GROUP_COLUMNS, Measured, measure
 from .pairs import Delays, delays_of, pair_ratio
 from .plan import QUANTITIES, Plan
 from .settings import AnalysisSettings
@@ -52,6 +52,7 @@ class Behaviour:
     """What an analysis found, apart from the tables that were handed out block by block.
 
     ``bins`` (B, K, C) averages of the main tracks over bins, columns `BIN_COLUMNS`, from ``first_bin`` on;
+    ``group_bins`` (B, G) of the group, columns `GROUP_COLUMNS`;
     ``histograms`` (K + 1, H) of each quantity, the last row of all tracks; ``delays`` between the main tracks;
     ``pair_correlation`` (P,); ``maps`` (3, M, M) of neighbours; ``tank`` cells; ``windows`` and ``whole`` the verdicts
     on the main tracks; ``fish``, ``pairs`` tables.
@@ -61,6 +62,7 @@ class Behaviour:
     plan: Plan
     bins: Array
     first_bin: int
+    group_bins: Array
     histograms: dict[str, Array]
     delays: Delays
     pair_correlation: Array
@@ -179,6 +181,7 @@ class _Sums:
         self.number: list[Ints] = []
         self.track: list[Ints] = []
         self.values: list[NDArray[np.float32]] = []
+        self.group: list[tuple[Ints, Array]] = []
         self.histograms = {q: np.zeros((len(plan.main) + 1, HISTOGRAM_BINS)) for q in QUANTITIES}
         self.delays: tuple[Array, Array] | None = None
         self.found = np.zeros(len(plan.pair_edges) - 1)
@@ -191,6 +194,7 @@ class _Sums:
         self.number.append(part.bin_number)
         self.track.append(part.bin_track)
         self.values.append(part.bin_values.astype(np.float32))
+        self.group.append(part.group_bins)
         for name, counts in part.histograms.items():
             self.histograms[name] += counts
         total, count = part.delays
@@ -213,10 +217,13 @@ class _Sums:
         if sink is not None:
             for table in _judged(number, track, values, plan, first, last):
                 sink("windows", table)
+        group = np.full((last - first + 1, len(GROUP_COLUMNS)), np.nan)
+        for numbers, averages in self.group:
+            group[numbers - first] = averages
         assert self.delays is not None
         delays = delays_of(*self.delays, len(plan.main))
         return Behaviour(
-            found, plan, main, first, self.histograms, delays, pair_ratio(self.found, self.expected), self.maps,
+            found, plan, main, first, group, self.histograms, delays, pair_ratio(self.found, self.expected), self.maps,
             self.tank, windows, whole,
             fish_table(found, plan, track, values, self.histograms, self.bursts, delays, whole, windows),
             pair_table(plan, delays),

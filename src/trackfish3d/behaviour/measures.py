@@ -24,8 +24,9 @@ Bools = NDArray[np.bool_]
 class Measured:
     """A block's tables and sums.
 
-    ``bins`` rows of averages: bin number, track, frames averaged, then `BIN_COLUMNS`; ``histograms`` per quantity
-    (K, B) for each main track and, last, for all; ``delays`` sums and counts of pairs of main tracks; ``pairs`` found
+    Averages over bins: ``bin_number``, ``bin_track`` (R,) and ``bin_values`` (R, C) with columns `BIN_COLUMNS`, and
+    ``group_bins`` numbers (S,) and values (S, G) with columns `GROUP_COLUMNS`; ``histograms`` per quantity (K + 1, B),
+    for each main track and, last, for all; ``delays`` sums and counts of pairs of main tracks; ``pairs`` found
     and expected; ``maps`` (3, B, B); ``tank`` cells.
     """
 
@@ -35,6 +36,7 @@ class Measured:
     bin_number: Ints
     bin_track: Ints
     bin_values: Array
+    group_bins: tuple[Ints, Array]
     histograms: dict[str, Array]
     delays: tuple[Array, Array]
     pairs: tuple[Array, Array]
@@ -42,6 +44,7 @@ class Measured:
     tank: Array
 
 
+GROUP_COLUMNS = ("polarisation", "milling", "nearest_neighbour", "spread", "hull_volume", "animals")
 BIN_COLUMNS = (*(m.name for m in MEASURES), "speed", "depth_world", "straightness", "observed", "frames")
 
 
@@ -74,11 +77,13 @@ def measure(block: Block, plan: Plan) -> Measured:
     values = {k: v[core] for k, v in values.items()}
     there = kinematics.present(position[core])
     numbers = _bins(block, plan, values, there)
+    group = group_table(block, plan, position[core], velocity[core], values)
     return Measured(
         point_table(block, plan, smoothed, values, there),
-        group_table(block, plan, position[core], velocity[core], values),
+        group,
         burst_table(block, plan, kinematics.speed(velocity), smoothed.sigma_speed * fps),
         *numbers,
+        _group_bins(plan, group),
         _histograms(block, plan, values),
         _delays(block, plan, ahead),
         pair_sums(np.ascontiguousarray(position[core][:: plan.every]), plan.pair_edges),
@@ -112,6 +117,25 @@ def _bins(block: Block, plan: Plan, values: dict[str, Array], there: Bools) -> t
     stacked = np.stack([*columns, count], axis=2)
     at, column = np.nonzero(count > 0)
     return number[starts][at], block.track[column], stacked[at, column]
+
+
+def _group_bins(plan: Plan, group: pa.Table) -> tuple[Ints, Array]:
+    """Averages of the group's measures over bins."""
+    unit = plan.units
+    names = (
+        "polarisation",
+        "milling",
+        f"nearest_neighbour_mean_{unit}",
+        f"spread_{unit}",
+        f"hull_volume_{unit}3",
+        "animals",
+    )
+    number = group["frame"].to_numpy() // plan.bin_frames
+    if not len(number):
+        return number, np.zeros((0, len(names)))
+    starts = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
+    values = np.column_stack([group[n].to_numpy() for n in names]).astype(np.float64)
+    return number[starts], _bin_mean(values, starts)
 
 
 def _bin_mean(values: Array, starts: Ints) -> Array:
