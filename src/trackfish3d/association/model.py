@@ -143,14 +143,14 @@ class AssociationTransformer(nn.Module):
         """Factors of dropout of all layers, drawn at once; None where nothing is dropped."""
         if not (self.training and self.dropout):
             return [None] * len(self.layers)
-        shapes = [s for layer in self.layers for s in layer.dropped_shapes(*h.shape[:2])]
+        shapes = [s for x in self.layers if isinstance(x, Layer) for s in x.dropped_shapes(h.shape[0], h.shape[1])]
         sizes = [math.prod(s) for s in shapes]
         if h.device.type == "cpu":
             seed = int(torch.randint(2**62, ())) if seed is None else seed
             flat = torch.from_numpy(kernels.keep_scale(sum(sizes), self.dropout, seed))
         else:
             flat = torch.empty(sum(sizes), device=h.device).bernoulli_(1 - self.dropout).div_(1 - self.dropout)
-        parts = [f.view(s) for f, s in zip(flat.to(h.dtype).split(sizes), shapes, strict=True)]
+        parts = [f.view(s) for f, s in zip(torch.split(flat.to(h.dtype), sizes), shapes, strict=True)]
         return [tuple(parts[i : i + 4]) for i in range(0, len(parts), 4)]
 
     def logits(self, h: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ def command(
         typer.Option("--features", help="More features of a recording's detections (.npz, .parquet); one a recording."),
     ] = None,
     start: Annotated[Path | None, typer.Option("--start", help="Model to go on from, instead of a fresh one.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value; losses.temporal=0.5.")] = None,
 ) -> None:
     """Train the published network on geometric pseudo-labels; interrupted, the same command goes on."""
     try:
@@ -100,6 +100,9 @@ def make_settings(recipe: str, changes: dict[str, Any], without: list[str]) -> "
 
     if recipe not in ("fast", "paper"):
         raise InputError(f"--recipe {recipe}: choose fast or paper")
+    for name in [name for name in changes if "." in name]:
+        part, _, inner = name.partition(".")
+        changes[part] = {**changes.get(part, {}), inner: changes.pop(name)}
     for name in without:
         if name not in ABLATIONS:
             raise InputError(f"--without {name}: choose one of {', '.join(ABLATIONS)}")
