@@ -119,8 +119,8 @@ def judge_by_fish(name, rig, views):
         low, middle, high = np.quantile(height, [0.02, 0.5, 0.98])
         print(
             f"{name:<34} {medium:<9} agree {shares} % of blobs (by chance {100 * chance / count_chance[0]:.0f} %), "
-            f"left out: median {np.median(left_out):.2f} px, 90 % {np.quantile(left_out, 0.9):.2f} px; depth {-high:.0f} "
-            f"to {-low:.0f}, median {-middle:.0f}",
+            f"left out: median {np.median(left_out):.2f} px, 90 % {np.quantile(left_out, 0.9):.2f} px; "
+            f"depth {-high:.0f} to {-low:.0f}, median {-middle:.0f}",
             flush=True,
         )
 
