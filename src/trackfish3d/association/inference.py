@@ -1,7 +1,7 @@
 """Pass 1 of the published inference: network and grouping, over all frames of a recording or over one."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,6 +19,36 @@ Vectors = NDArray[np.float32]
 BATCH_TOKENS = 2048  # padded detections that go through the network at once; more only miss the cache
 
 
+@dataclass(frozen=True)
+class ScoredFrames:
+    """What the network says about a batch of frames.
+
+    ``batch`` (B,) indices into ``detections.frames``; ``affinity`` (B, N, N) of ordered pairs and ``vectors``
+    (B, N, D) embeddings, both padded to the largest frame.
+    """
+
+    batch: NDArray[np.int64]
+    affinity: NDArray[np.float32]
+    vectors: Vectors
+
+
+def score_frames(
+    net: TrackFishNet, rig: CameraRig, detections: Detections, settings: GroupingSettings, half: bool = False
+) -> Iterator[ScoredFrames]:
+    """Run the network over all frames, those of like size together.
+
+    `half` uses 16-bit floats where the device is no CPU (there they are slower).
+    """
+    raw = raw_features(rig, detections)
+    device = next(net.parameters()).device
+    for batch in size_batches(detections.offsets, np.arange(len(detections.frames)), BATCH_TOKENS):
+        with torch.inference_mode(), torch.autocast(device.type, enabled=half and device.type != "cpu"):
+            h, logits, _ = embed(net, raw, detections.offsets, batch)
+            table = affinity(h, logits, settings).float().cpu().numpy()
+            vectors = h.float().cpu().numpy()
+        yield ScoredFrames(batch, table, vectors)
+
+
 def group_frames(
     net: TrackFishNet,
     rig: CameraRig,
@@ -27,25 +57,15 @@ def group_frames(
     progress: Callable[[int, int], None] | None = None,
     half: bool = False,
 ) -> Groups:
-    """Group the detections of every frame by the network; groups are sorted by frame and carry embeddings.
-
-    Frames of like size go through the network together. `half` uses 16-bit floats where the device is no CPU (there
-    they are slower).
-    """
-    raw = raw_features(rig, detections)
-    parts: list[_Part] = []
+    """Group the detections of every frame by the network; groups are sorted by frame and carry embeddings."""
+    parts: list[Groups] = []
     done = 0
-    device = next(net.parameters()).device
-    for batch in size_batches(detections.offsets, np.arange(len(detections.frames)), BATCH_TOKENS):
-        with torch.inference_mode(), torch.autocast(device.type, enabled=half and device.type != "cpu"):
-            h, logits, _ = embed(net, raw, detections.offsets, batch)
-            table = affinity(h, logits, settings).float().cpu().numpy()
-            vectors = h.float().cpu().numpy()
-        parts.append(_group_batch(rig, detections, batch, table, vectors, settings))
-        done += len(batch)
+    for scored in score_frames(net, rig, detections, settings, half):
+        parts.append(group_scored(rig, detections, scored, settings))
+        done += len(scored.batch)
         if progress is not None:
             progress(done, len(detections.frames))
-    return _in_order(parts, net.settings.width)
+    return in_order(parts, net.settings.width)
 
 
 def predictor(net: TrackFishNet) -> Callable[[Vectors], Vectors]:
@@ -60,41 +80,24 @@ def predictor(net: TrackFishNet) -> Callable[[Vectors], Vectors]:
     return predict
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Groups of a batch, and their members as rows of the whole recording."""
-
-    groups: Groups
-    members: NDArray[np.int64]
-    embedding: Vectors
-
-
-def _group_batch(
-    rig: CameraRig,
-    detections: Detections,
-    batch: NDArray[np.int64],
-    table: NDArray[np.float32],
-    vectors: Vectors,
-    settings: GroupingSettings,
-) -> _Part:
-    """Group the frames of a batch by their affinities (B, N, N); vectors (B, N, D) are their embeddings."""
-    begin = detections.offsets[batch]
-    count = detections.offsets[batch + 1] - begin
-    offsets = np.append(0, np.cumsum(count)).astype(np.int64)
+def group_scored(rig: CameraRig, detections: Detections, scored: ScoredFrames, settings: GroupingSettings) -> Groups:
+    """Group a batch of frames; members are rows of all detections."""
+    begin = detections.offsets[scored.batch]
+    count = detections.offsets[scored.batch + 1] - begin
     rows = _ranges(begin, count)
-    groups = group_detections(
+    found = group_detections(
         rig,
-        detections.frames[batch],
-        offsets,
+        detections.frames[scored.batch],
+        np.append(0, np.cumsum(count)).astype(np.int64),
         detections.camera[rows],
         detections.score[rows],
         detections.centroids[rows],
         detections.boxes[rows],
-        table,
+        scored.affinity,
         settings,
     )
-    flat = vectors[np.arange(vectors.shape[1])[None] < count[:, None]]
-    return _Part(groups, rows[groups.members], mean_embedding(flat, groups))
+    flat = scored.vectors[np.arange(scored.vectors.shape[1])[None] < count[:, None]]
+    return replace(found, members=rows[found.members], embedding=mean_embedding(flat, found))
 
 
 def mean_embedding(h: Vectors, groups: Groups) -> Vectors:
@@ -111,18 +114,22 @@ def _ranges(begin: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.in
     return np.asarray(np.arange(len(shift)) + shift, np.int64)
 
 
-def _in_order(parts: list[_Part], width: int) -> Groups:
-    """Put the groups of batches, which are sorted by size, into the order of frames."""
+def _vectors(groups: Groups) -> Vectors:
+    assert groups.embedding is not None
+    return groups.embedding
+
+
+def in_order(parts: list[Groups], width: int) -> Groups:
+    """Put the groups of batches, which are sorted by size, into the order of frames; embeddings are `width` long."""
     empty = [np.zeros(0, np.int64)]
-    frame = np.concatenate([*empty, *(p.groups.frame for p in parts)])
+    frame = np.concatenate([*empty, *(p.frame for p in parts)])
     order = np.argsort(frame, kind="stable")
-    count = np.concatenate([*empty, *(np.diff(p.groups.offsets) for p in parts)])
+    count = np.concatenate([*empty, *(np.diff(p.offsets) for p in parts)])
     members = np.concatenate([*empty, *(p.members for p in parts)])
     begin = np.append(0, np.cumsum(count))[:-1]
 
     def column(name: str, *shape: int) -> NDArray[np.float64]:
-        found = [getattr(p.groups, name) for p in parts]
-        return np.concatenate([np.zeros((0, *shape)), *found])[order]
+        return np.concatenate([np.zeros((0, *shape)), *(getattr(p, name) for p in parts)])[order]
 
     return Groups(
         frame[order],
@@ -131,5 +138,5 @@ def _in_order(parts: list[_Part], width: int) -> Groups:
         column("position", 3),
         column("covariance", 3, 3),
         column("confidence"),
-        np.concatenate([np.zeros((0, width), np.float32), *(p.embedding for p in parts)])[order],
+        np.concatenate([np.zeros((0, width), np.float32), *(_vectors(p) for p in parts)])[order],
     )

@@ -20,7 +20,7 @@ from ..evaluation import evaluate
 from ..evaluation.association import association_of_tracks
 from ..evaluation.tables import plain
 from ..files import atomic_path
-from ..recordings import Detections, Recording, Tracks, write_table
+from ..recordings import Detections, Recording, Tracks, Truth, write_table
 from ..tracking.method import make_settings
 from ..tracking.registry import make_method
 from .stamp import METHOD_CODE, code_digest
@@ -66,7 +66,11 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
     try:
         source = Recording.open(recording)
         tracks, used, seconds = _track(job, source)
-        result |= {"settings": used, "seconds": seconds} | _score(source, tracks, job.gate)
+        truth = source.truth
+        if truth is None:
+            raise InputError(f"{source.folder}: has no truth to score against")
+        result |= {"settings": used, "seconds": seconds, "frames": len(np.unique(truth.frame))}
+        result |= {"scores": score(truth, tracks, job.gate)}
         write_table(tracks.to_table(), folder / "tracks" / f"{job.stem}.parquet")
     except TrackFishError as error:
         result["error"] = " ".join(str(error).split())
@@ -127,14 +131,11 @@ def _first_frames(detections: Detections, count: int) -> Detections:
     return detections.select(np.arange(int(detections.offsets[min(count, len(detections.frames))])))
 
 
-def _score(source: Recording, tracks: Tracks, gate: float) -> dict[str, Any]:
-    truth = source.truth
-    if truth is None:
-        raise InputError(f"{source.folder}: has no truth to score against")
+def score(truth: Truth, tracks: Tracks, gate: float) -> dict[str, Any]:
+    """All scores of tracks, and of the groups behind them where both sides name detections."""
     scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate)
     association = association_of_tracks(tracks, truth)
-    numbers = scores.to_dict() | (association.to_dict() if association is not None else {})
-    return {"frames": len(np.unique(truth.frame)), "scores": plain(numbers)}
+    return plain(scores.to_dict() | (association.to_dict() if association is not None else {}))
 
 
 def in_parallel(

@@ -24,6 +24,7 @@ ABLATION = (
     "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
     "sort3d:max_age=3", "svt",
 )  # fmt: skip
+STAGES = ("paper", "sort3d")
 PEERS = ("sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
 # The paper's 3D-SORT waits 30 frames for a lost fish on SynFish and 3 on 3D-ZeF.
 ZEF_SETTINGS: dict[str, dict[str, Any]] = {"sort3d": {"max_age": 3}, "svt": {"max_age": 3}}
@@ -65,7 +66,7 @@ def make_suite(
     else:
         # The shipped network is for three cameras, 3D-ZeF has two.
         usual = tuple(m for m in PAPER if m != "paper" or name != "zef" or model is not None)
-        defaults = {"peers": PEERS, "ablation": ABLATION}.get(name, usual)
+        defaults = {"peers": PEERS, "ablation": ABLATION, "stages": STAGES}.get(name, usual)
         variants = tuple(parse_variant(m) for m in methods or defaults)
     variants = with_model(variants, model)
     title, gate = TITLES[name], GATE_SYNFISH
@@ -99,6 +100,7 @@ TITLES = {
     "ablation": "Ablation",
     "weights": "Weights of distance and similarity in linking",
     "audit": "Audit of geometric pseudo-labels",
+    "stages": "Stages replaced by the truth",
     "peers": "Peers on the same detections",
     "speed": "Speed",
 }

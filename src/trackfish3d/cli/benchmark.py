@@ -20,6 +20,7 @@ from ..benchmark.plots import (
     trajectories_of,
 )
 from ..benchmark.report import score_text, write_report
+from ..benchmark.stage_report import run_stages, stage_report
 from ..benchmark.suites import Suite, make_suite, run_suite
 from ..benchmark.zef import zef_folder
 from ..errors import InputError
@@ -149,6 +150,25 @@ def peers(
 def speed(out: Out, methods: Methods = None, model: Model = None, scenes: Scenes = None, data: Data = None) -> None:
     """Time a frame, one process at a time."""
     _run("speed", out, methods, scenes, data, 1, model=model)
+
+
+@app.command()
+def stages(
+    out: Out,
+    methods: Methods = None,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
+) -> None:
+    """Replace stages of methods by the truth, one at a time, and tell which pairs are wrong: for analysis only."""
+    suite = make_suite("stages", split(methods), split(scenes), data, seeds, model)
+    with _bar() as bar:
+        results = run_stages(suite, out, workers, _listener(bar))
+    print(stage_report(out, suite, results, _command()))
+    if all("error" in r for r in results):
+        raise InputError(f"nothing could be run: {results[0]['error']}")
 
 
 @app.command()

@@ -44,16 +44,22 @@ class Paper(Method):
             raise InputError("method paper needs boxes: a group counts when its point falls into all of them")
         frames = len(detections.frames)
         every = frames * (1 + s.learn)
-        if s.learn:
-            net = learn_network(rig, detections, s, lambda epoch: progress(epoch * frames, every))
-        else:
-            net = load_network(rig, s.model, s.device)
+        net = self.network(rig, detections, lambda epoch: progress(epoch * frames, every))
         from ..association.inference import group_frames
 
         groups = group_frames(
             net, rig, detections, s.grouping, lambda done, _: progress(s.learn * frames + done, every), s.half
         )
         return link_groups(net, groups, detections, rig, s.tracker)
+
+    def network(
+        self, rig: CameraRig, detections: Detections, epoch_done: Callable[[int], None] | None = None
+    ) -> "TrackFishNet":
+        """Return the network that tracks this recording: the model's, or what it becomes by learning on it."""
+        s: PaperSettings = self.settings
+        if s.learn:
+            return learn_network(rig, detections, s, epoch_done)
+        return load_network(rig, s.model, s.device)
 
 
 def load_network(rig: CameraRig, model: Path | None, device: str) -> "TrackFishNet":
@@ -73,7 +79,7 @@ def load_network(rig: CameraRig, model: Path | None, device: str) -> "TrackFishN
 
 
 def learn_network(
-    rig: CameraRig, detections: Detections, settings: PaperSettings, epoch_done: Callable[[int], None]
+    rig: CameraRig, detections: Detections, settings: PaperSettings, epoch_done: Callable[[int], None] | None = None
 ) -> "TrackFishNet":
     """Fit a network to the detections of a recording.
 
@@ -90,9 +96,12 @@ def learn_network(
     except InputError:
         if settings.model is not None:
             raise
-    return learn_on(
-        rig, detections, base, settings.learn, settings.device, settings.seed, lambda row: epoch_done(int(row["epoch"]))
-    )
+
+    def report(row: dict[str, float]) -> None:
+        if epoch_done is not None:
+            epoch_done(int(row["epoch"]))
+
+    return learn_on(rig, detections, base, settings.learn, settings.device, settings.seed, report)
 
 
 def link_groups(
