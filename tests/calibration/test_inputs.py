@@ -10,8 +10,10 @@ from trackfish3d.calibration import Board, Views, find_boards, parse_sources, re
 from trackfish3d.calibration.pictures import moments
 from trackfish3d.cameras.native import write_cameras
 from trackfish3d.errors import InputError
+from trackfish3d.synfish.video import write_video
 
-from .worlds import rig_above
+from .pictures import render
+from .worlds import board_pose, camera, rig_above
 
 BOARD = Board("chessboard", 8, 5, 20.0)
 
@@ -165,3 +167,17 @@ def test_a_tank_of_other_cameras_is_refused(tmp_path):
         (tmp_path / "points.csv").write_text(text)
         with pytest.raises(InputError, match=said):
             read_tank(tmp_path / "points.csv")
+
+
+def test_boards_in_videos_are_found_at_common_frames_and_once_where_nothing_moved(tmp_path):
+    cam = camera("a", (0, -200, 500), focal=700.0, k=(0, 0, 0, 0, 0), size=(640, 480))
+    poses = [board_pose((x, 0, 0), 15, np.random.default_rng(4)) for x in (-30, -30, 0, 30)]
+    frames = [render(BOARD, cam, pose) for pose in poses]
+    for name, shown in (("left", frames), ("right", frames[:2] + [np.full((480, 640), 90, np.uint8)] + frames[3:])):
+        write_video(tmp_path / f"{name}.mp4", [np.repeat(f[:, :, None], 3, axis=2) for f in shown], cam.size, 30.0)
+    views = find_boards(parse_sources([str(tmp_path / "left.mp4"), str(tmp_path / "right.mp4")]), BOARD)
+    seen = [(views.cameras[c], views.moments[m]) for c, m, _ in views.pictures()]
+    assert seen == [("left", "0"), ("right", "0"), ("left", "2"), ("left", "3"), ("right", "3")]
+    other = find_boards(parse_sources([str(tmp_path / "left.mp4")]), BOARD, every=2)
+    assert {views.moments[m] for m in np.unique(views.moment)} == {"0", "2", "3"}
+    assert {other.moments[m] for m in np.unique(other.moment)} == {"0", "2"}

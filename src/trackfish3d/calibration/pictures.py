@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingExtraError
+from ..detection.video import Video
+from ..errors import InputError
 from ._opencv import opencv
 
 Picture = NDArray[np.uint8]
@@ -77,7 +77,7 @@ def moments(sources: list[Source]) -> list[list[str]]:
     """
     stems = [[f.stem for f in s.files] for s in sources]
     sets = [set(s) for s in stems]
-    if len(sources) == 1 or (set.intersection(*sets) and all(len(s) == len(set(s)) for s in stems)):
+    if len(sources) < 2 or (set.intersection(*sets) and all(len(s) == len(set(s)) for s in stems)):
         return stems
     numbers = [[re.findall(r"\d+", s) for s in one] for one in stems]
     fewest = min(len(n) for one in numbers for n in one)
@@ -95,7 +95,7 @@ def moments(sources: list[Source]) -> list[list[str]]:
 
 def video_step(sources: list[Source]) -> int:
     """Every how many frames to look at the videos: the same for all, since frames belong together by their number."""
-    longest = max((_video_frames(s.files[0]) for s in sources if s.video), default=0)
+    longest = max((Video.open(s.files[0]).count for s in sources if s.video), default=0)
     return max(1, longest // FRAMES)
 
 
@@ -117,53 +117,11 @@ def count_pictures(source: Source, every: int) -> int:
     """How many pictures `read_pictures` will give, as far as the video says."""
     if not source.video:
         return len(source.files)
-    return -(-_video_frames(source.files[0]) // every)
-
-
-def _video_frames(path: Path) -> int:
-    av = _av()
-    try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            if stream.frames:
-                return int(stream.frames)
-            seconds = float(container.duration or 0) / 1e6
-            return int(seconds * float(stream.average_rate or 0))
-    except (OSError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: is not a video that can be read ({_line(error)})") from None
+    return -(-Video.open(source.files[0]).count // every)
 
 
 def _video(path: Path, every: int) -> Iterator[tuple[str, Picture]]:
-    """Every n-th frame by its number; a frame that does not decode is left out, and the count goes on."""
-    av = _av()
-    index = -1
-    try:
-        with av.open(str(path)) as container:
-            stream = container.streams.video[0]
-            stream.thread_type = "AUTO"
-            for packet in container.demux(stream):
-                try:
-                    frames = packet.decode()
-                except (OSError, ValueError):
-                    index += 1
-                    continue
-                for frame in frames:
-                    index += 1
-                    if index % every == 0:
-                        yield str(index), np.ascontiguousarray(frame.to_ndarray(format="gray"))
-    except (OSError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: is not a video that can be read ({_line(error)})") from None
-    if index < 0:
-        raise InputError(f"{path}: no frame of it can be read")
-
-
-def _av() -> Any:
-    try:
-        import av
-    except ImportError:
-        raise MissingExtraError("PyAV", "video", "reading videos") from None
-    return av
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:150] or type(error).__name__
+    """Every n-th frame by its number, which lost frames do not shift."""
+    video = Video.open(path)
+    for picture in video.at(range(0, video.count, every)):
+        yield str(picture.number), np.ascontiguousarray(picture.grey)
