@@ -142,7 +142,7 @@ def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Plan:
         main=found.main_tracks(settings.shortest, MOST_MAIN),
         slow_per_s=0.02 * usual,
         edges=edges,
-        pair_edges=np.linspace(0.0, min(6 * near, size), 61),
+        pair_edges=np.linspace(0.0, min(6 * near, size), 41),
         reach_world=min(3 * near, size),
         low=low,
         high=high,

@@ -24,6 +24,7 @@ COMMANDS = {
     "train": "train",
     "track": "track",
     "evaluate": "evaluate",
+    "analyse": "analyse",
     "report": "report",
     "export": "export",
     "convert": "convert",

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cameras import CameraRig
 from ..recordings import Detections, Recording, Tracks, Truth
+from .behaviour import read_figures
 from .frames import FrameAxis, runs
 from .origin import settings_of, versions
 from .packing import packed, quantised, rounded, smallest
@@ -58,6 +59,7 @@ def collect(
     outside = int((~_within(tracks.position, space.reach)).sum())
     if outside:
         notes.append(f"{outside} track points lie far outside the box (or nowhere) and are not drawn in 3D.")
+    figures, remarks = read_figures(recording.folder, recording.folder / tracks_file, axis)
     residual = residual_panels(rig, tracks, detections, pixels, links) if len(detections) else []
     return {
         "title": recording.folder.resolve().name,
@@ -83,9 +85,10 @@ def collect(
             "animals": animal_timeline(scores, names, axis),
             "all": all_scores(scores),
         },
+        "behaviour": figures,
         "settings": settings_of(recording.folder),
         "versions": versions(),
-        "notes": notes + problems,
+        "notes": notes + remarks + problems,
     }
 
 

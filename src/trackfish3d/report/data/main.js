@@ -6,6 +6,8 @@ import { startOrbit, turn, zoom } from "./orbit.js";
 import { describe, startViews } from "./views.js";
 import { startAnimals, startTimeline } from "./timeline.js";
 import { startCounts, startResiduals } from "./plots.js";
+import { startBehaviour } from "./behaviour.js";
+import { startBehaviourMaps } from "./maps.js";
 import { startTables } from "./tables.js";
 
 function startTransport() {
@@ -124,6 +126,8 @@ startTimeline();
 startAnimals();
 startResiduals();
 startCounts();
+startBehaviour();
+startBehaviourMaps();
 const pick = startScene();
 startOrbit(pick || (() => -1));
 startPlaying();

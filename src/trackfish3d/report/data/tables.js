@@ -1,6 +1,7 @@
 import { frameNumber, report } from "./decode.js";
 import { change, colour, goTo, on } from "./state.js";
 import { $, make, short } from "./dom.js";
+import { behaviour } from "./behaviour.js";
 
 const MOST_ROWS = 1000;
 
@@ -53,6 +54,16 @@ function scoreTiles() {
   $("scoretable").append(table("", ["score", "value"], report.scores.all.map(([name, value]) => [name, value ?? "–"])));
 }
 
+/** What the analysis says of each track. */
+function behaviourTable() {
+  if (!behaviour) return;
+  const rows = behaviour.tracks.map((name, k) => {
+    const { p, probability, abnormal, evidence } = behaviour.anomaly.whole[k];
+    return [name, short(probability), short(p), abnormal ? "yes" : p === null ? "–" : "no", evidence];
+  });
+  $("behaviourtable").append(table("", ["track", "P(abnormal)", "p", "flagged", "far from the others in"], rows));
+}
+
 /** Everything that is words: facts, notes, scores, settings, versions. */
 export function startTables() {
   const { tracks, cameras, axis, fps, units, truth } = report;
@@ -65,6 +76,7 @@ export function startTables() {
   $("notes").append(...report.notes.map((text) => make("li", { textContent: text })));
   scoreTiles();
   trackTable();
+  behaviourTable();
   $("settings").append(...report.settings.map(({ file, values }) => table(file, ["setting", "value"], values)));
   $("versions").append(table("", ["package", "version"], report.versions));
 }

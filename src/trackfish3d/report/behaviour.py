@@ -1,0 +1,172 @@
+"""Figures of behaviour: packed by ``trackfish3d analyse`` into a file beside the tables, and put on the page."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from ..behaviour.analysis import Behaviour
+from ..behaviour.anomaly import MEASURES, evidence
+from ..behaviour.measures import BIN_COLUMNS, GROUP_COLUMNS
+from ..behaviour.pairs import sides
+from ..errors import InputError
+from ..files import read_text
+from .figures import VERSION, Figures
+from .frames import FrameAxis
+from .packing import packed, quantised, rounded
+
+Array = NDArray[np.float64]
+
+FIGURES = "figures.json"
+COLUMNS = 900  # of plots over time
+WINDOWS = 600
+BARS = 60  # of distributions
+
+
+def figures_of(found: Behaviour, tracks: Path) -> dict[str, Any]:
+    """Everything the page draws, small; ``tracks`` is the file that was analysed, known again by its digest."""
+    plan = found.plan
+    step = max(1, -(-len(found.bins) // COLUMNS))
+    bins, group = _thinned(found.bins, step), _thinned(found.group_bins, step)
+    first = (found.first_bin + np.arange(len(bins)) * step) * plan.bin_frames
+    column = {name: k for k, name in enumerate(BIN_COLUMNS)}
+    return {
+        "version": VERSION,
+        "digest": digest(tracks),
+        "units": plan.units,
+        "tracks": [int(t) for t in plan.main],
+        "frame": [int(f) for f in first],
+        "frames": int(step * plan.bin_frames),
+        "speed": _series(bins[..., column["speed"]]),
+        "depth": _series(bins[..., column["depth_world"]]),
+        "observed": _series(bins[..., column["observed"]]),
+        "group": {name: _series(group[:, k]) for k, name in enumerate(GROUP_COLUMNS)},
+        "anomaly": _anomaly(found),
+        "maps": {"reach": rounded(plan.reach_world), "cells": [_picture(m) for m in found.maps]},
+        "tank": _tank(found),
+        "distributions": {q: _bars(found, q) for q in ("speed", "nearest_neighbour")},
+        "pairs": {"low": 0.0, "high": rounded(float(plan.pair_edges[-1])), "g": rounded(found.pair_correlation, 4)},
+        "leaders": {
+            "delay": rounded(found.delays.delay_frames / plan.fps, 4),
+            "strength": rounded(found.delays.strength, 4),
+        },
+    }
+
+
+def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str, Any] | None, list[str]]:
+    """Figures beside a recording for its page, or None, and what the reader should know.
+
+    A file that is damaged, or of other tracks, is not shown; the page says so. Places on the page's axis are added.
+    """
+    path = folder / "behaviour" / FIGURES
+    if not path.is_file():
+        return None, []
+    again = f"run 'trackfish3d analyse {folder.name}' again"
+    try:
+        figures = Figures.model_validate(json.loads(read_text(path)))
+    except (InputError, ValidationError, ValueError, RecursionError):
+        return None, [f"The figures of behaviour cannot be read: {again}."]
+    if figures.digest != digest(tracks):
+        return None, [f"The figures of behaviour are of other tracks and not shown: {again}."]
+    found = figures.model_dump()
+    found["place"] = _places(np.asarray(figures.frame) + 0.5 * (figures.frames - 1), axis)
+    found["anomaly"]["middle"] = _places(
+        0.5 * (np.asarray(figures.anomaly.first) + np.asarray(figures.anomaly.last)), axis
+    )
+    return found, []
+
+
+def digest(tracks: Path) -> str:
+    """Digest of a file's contents; empty where there is none."""
+    if not tracks.is_file():
+        return ""
+    found = hashlib.sha256()
+    with tracks.open("rb") as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+    return found.hexdigest()[:16]
+
+
+def _places(frame: Array, axis: FrameAxis) -> dict[str, Any]:
+    """Positions on the page's axis of (possibly broken) frame numbers."""
+    return packed(np.interp(frame, axis.numbers, np.arange(len(axis.numbers))), "f32")
+
+
+def _thinned(values: Array, step: int) -> Array:
+    """Means of every ``step`` rows, of what is known."""
+    rows = -(-len(values) // step)
+    padded = np.full((rows * step, *values.shape[1:]), np.nan)
+    padded[: len(values)] = values
+    parts = padded.reshape(rows, step, *values.shape[1:])
+    known = np.isfinite(parts)
+    count = known.sum(1)
+    total = np.where(known, parts, 0.0).sum(1)
+    return np.asarray(np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0))
+
+
+def _series(values: Array) -> dict[str, Any]:
+    """Numbers of any shape, quantised between their extremes."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 1.0)
+    return quantised(values[..., None], [low], [high])
+
+
+def _picture(cells: Array) -> dict[str, Any]:
+    """Turn counts (R, C) into bytes on a square-root scale, which shows the rare beside the common; ``top`` is 255."""
+    top = float(cells.max(initial=0.0))
+    return {"top": rounded(top), "cells": packed(np.sqrt(cells / max(top, 1e-300)) * 255, "u8")}
+
+
+def _anomaly(found: Behaviour) -> dict[str, Any]:
+    plan, windows, whole = found.plan, found.windows, found.whole
+    settings = plan.settings.anomaly
+    step = max(1, -(-len(windows.p) // WINDOWS))
+    return {
+        "window": settings.window_s,
+        "rate": settings.false_alarm_rate,
+        "measures": [{"name": m.name, "low": m.low, "high": m.high, "decides": m.decides} for m in MEASURES],
+        "first": [int(b) * plan.bin_frames for b in windows.first_bin[::step]],
+        "last": [(int(b) + 1) * plan.bin_frames - 1 for b in windows.last_bin[::step]],
+        "probability": _series(windows.probability[::step]),
+        "p": _series(np.log10(windows.p[::step])),
+        "t": quantised(np.clip(windows.t[::step], -30, 30)[..., None], [-30.0], [30.0]),
+        "whole": [
+            {
+                "p": rounded(float(whole.p[0, k]), 3),
+                "probability": rounded(float(whole.probability[0, k]), 4),
+                "abnormal": bool(whole.abnormal[0, k]),
+                "evidence": evidence(whole.t[0, k]),
+            }
+            for k in range(len(plan.main))
+        ],
+    }
+
+
+def _tank(found: Behaviour) -> dict[str, Any]:
+    """Three sides, each with the axes of its rows and columns."""
+    plan = found.plan
+    names = ((0, 1), (0, 2), (1, 2))
+    pictures = []
+    for (a, b), cells in zip(names, sides(found.tank), strict=True):
+        pictures.append({"rows": "xyz"[a], "columns": "xyz"[b], **_picture(cells)})
+    up = int(np.abs(plan.up).argmax())
+    return {
+        "low": rounded(plan.low),
+        "high": rounded(plan.high),
+        "up": ("" if plan.up[up] > 0 else "-") + "xyz"[up],
+        "sides": pictures,
+    }
+
+
+def _bars(found: Behaviour, name: str) -> dict[str, Any]:
+    """Share of all points in `BARS` bars up to where 99.5 % of them are."""
+    counts, edges = found.histograms[name][-1], found.plan.edges[name]
+    total = max(float(counts.sum()), 1.0)
+    last = max(BARS, -(-int(np.searchsorted(np.cumsum(counts), 0.995 * total) + 1) // BARS) * BARS)
+    last = min(last, len(counts) // BARS * BARS)
+    shares = counts[:last].reshape(BARS, -1).sum(1) / total
+    return {"high": rounded(float(edges[last])), "shares": rounded(shares, 4)}
