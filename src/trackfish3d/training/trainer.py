@@ -141,12 +141,11 @@ class Trainer:
 
     def _joined(self, gradients: list[list[Tensor | None]]) -> list[Tensor | None]:
         """Sum gradients of windows, in their order, and over the team."""
-        joined: list[Tensor | None] = []
-        for pieces in zip(*gradients, strict=True):
-            total: Tensor | None = None
-            for piece in pieces:
-                total = piece if total is None else total if piece is None else total.add_(piece)
-            joined.append(total)
+        joined: list[Tensor | None] = [None] * len(self.optimiser.flat)  # of a process without a window in this step
+        for pieces in gradients:
+            for i, piece in enumerate(pieces):
+                total = joined[i]
+                joined[i] = piece if total is None else total if piece is None else total.add_(piece)
         if self.team.size > 1:
             flat = self.optimiser.flat
             sums = [torch.zeros_like(p) if g is None else g for p, g in zip(flat, joined, strict=True)]
