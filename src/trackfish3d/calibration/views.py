@@ -105,7 +105,7 @@ def find_boards(
                     f"{size[1]}; a camera has one size"
                 )
             size, last = here, picture
-            corner, pixel = board.find(picture)
+            corner, pixel = board.find(picture, hasty=source.video)
             if len(corner):
                 seen += 1
                 found.append((c, moment if together else f"{source.camera} {moment}", corner, pixel))
