@@ -8,6 +8,7 @@ import numpy as np
 
 from ..files import atomic_path
 from .ambiguity import bin_names
+from .fates import FATES
 from .jobs import in_parallel
 from .report import PAPER_COLUMNS, score_text
 from .scenes import SceneSpec
@@ -35,6 +36,10 @@ method's groups."""
 SCORE_WORDS = """\
 The network's affinity on pairs that triangulate into both boxes, so that geometry alone cannot part them: the share \
 of true and of false ones it accepts, and the chance that a true one scores above a false one (AUC)."""
+
+FATE_WORDS = """\
+What the published grouping makes of each animal that two cameras or more see in a frame, % of these. *Merged*: \
+matched pairs were joined transitively into a component of several animals, of which one detection a camera stays."""
 
 
 def run_stages(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[str, Any]]:
@@ -64,7 +69,7 @@ def stage_report(out: Path, suite: Suite, results: Results, command: str) -> str
         parts += [f"## {label}\n", stage_table(rows), "MOTA of each scene, %:\n", scene_table(rows)]
         parts += [f"{PAIR_WORDS}\n", pair_table(mine)]
         if any("scored_pairs" in r for r in mine):
-            parts += [f"{SCORE_WORDS}\n", scored_table(mine)]
+            parts += [f"{SCORE_WORDS}\n", scored_table(mine), f"{FATE_WORDS}\n", fate_table(mine)]
     failed = [f"- {r['scene']}, {r['label']}: {r['error']}" for r in results if "error" in r]
     if failed:
         parts += ["## Not run\n", "\n".join(failed) + "\n"]
@@ -129,6 +134,19 @@ def scored_table(results: Results) -> str:
             value = times * _weighted(bins, key)
             cells.append("-" if np.isnan(value) else f"{value:.{digits}f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def fate_table(results: Results) -> str:
+    """Fates of animals in the published grouping, by scene."""
+    scenes = list(dict.fromkeys(r["base"] for r in results))
+    lines = ["| | " + " | ".join(scenes) + " |", "|---|" + "---:|" * len(scenes)]
+    for fate in FATES:
+        cells = []
+        for scene in scenes:
+            mine = [r["fates"] for r in results if r["base"] == scene and "fates" in r]
+            cells.append(_percent(sum(f[fate] for f in mine), sum(sum(f.values()) for f in mine)))
+        lines.append(f"| {fate} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 

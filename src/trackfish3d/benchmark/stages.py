@@ -23,6 +23,7 @@ from ..tracking.paper import Paper, PaperSettings, link_groups
 from ..tracking.postprocess import postprocess
 from ..tracking.registry import make_method
 from .ambiguity import ScoreBin, claimed_pairs, scored_pairs
+from .fates import fates
 from .jobs import score
 from .variants import Variant
 
@@ -68,9 +69,9 @@ def analyse(variant: Variant, folder: Path, gate: float) -> dict[str, Any]:
             groups = true_groups(scene.rig, scene.detections, scene.truth)
             runs[TRUE_GROUPS] = groups_to_tracks(scene.rig, scene.detections, groups, method.link(groups))
         if isinstance(method, Paper):
-            more, scores = published_stages(scene, method)
+            more, scores, lost = published_stages(scene, method)
             runs |= more
-            result["scored_pairs"] = [asdict(b) for b in scores]
+            result |= {"scored_pairs": [asdict(b) for b in scores], "fates": lost}
         result["stages"] = {label: finished(scene, method, runs[label], gate) for label in ORDER if label in runs}
         result["pairs"] = [b.to_dict() for b in claimed_pairs(scene.rig, scene.detections, scene.truth, found)]
     except TrackFishError as error:
@@ -122,8 +123,10 @@ def identified(scene: Scene, tracks: Tracks, gate: float) -> Tracks:
     )  # fmt: skip
 
 
-def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], list[ScoreBin]]:
-    """Run the published method with true pairs, with true grouping and with true groups; judge its scores of pairs.
+def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], list[ScoreBin], dict[str, int]]:
+    """Run the published method with true pairs, with true grouping and with true groups.
+
+    Also returns how well its scores part pairs, and what becomes of each animal in its grouping.
 
     A true grouping takes of the pairs that the network accepts the right ones, whatever the rules about two views and
     boxes say.
@@ -139,7 +142,7 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
     boundless = replace(d, x1=nowhere, y1=nowhere, x2=everywhere, y2=everywhere)
     affinity: dict[int, NDArray[np.float32]] = {}
     vectors = np.zeros((len(d), net.settings.width), np.float32)
-    parts: dict[str, list[Groups]] = {TRUE_PAIRS: [], TRUE_GROUPING: []}
+    parts: dict[str, list[Groups]] = {AS_IS: [], TRUE_PAIRS: [], TRUE_GROUPING: []}
     for scored in score_frames(net, rig, d, s.grouping, s.half):
         same = np.zeros(scored.affinity.shape, np.float32)
         for b, k in enumerate(scored.batch.tolist()):
@@ -148,11 +151,13 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
             affinity[k], vectors[d.at(k)] = scored.affinity[b, :n, :n], scored.vectors[b, :n]
             shared = (mine[:, None, :, None] == mine[None, :, None]) & (mine >= 0)[:, None, :, None]
             same[b, :n, :n] = shared.any((2, 3))
+        parts[AS_IS].append(group_scored(rig, d, scored, s.grouping))
         parts[TRUE_PAIRS].append(group_scored(rig, d, replace(scored, affinity=same), s.grouping))
         right = replace(scored, affinity=scored.affinity * same)
         parts[TRUE_GROUPING].append(group_scored(rig, boundless, right, lenient))
     exact = true_groups(rig, d, scene.truth)
     groups = {label: in_order(found, net.settings.width) for label, found in parts.items()}
+    lost = fates(d, scene.truth, groups.pop(AS_IS), affinity, s.grouping)
     groups[TRUE_GROUPS] = replace(exact, embedding=mean_embedding(vectors, exact))
     runs = {label: link_groups(net, found, d, rig, s.tracker) for label, found in groups.items()}
-    return runs, scored_pairs(rig, d, scene.truth, affinity, s.grouping.threshold)
+    return runs, scored_pairs(rig, d, scene.truth, affinity, s.grouping.threshold), lost
