@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -79,9 +80,11 @@ class PseudoLabels:
         """
         path = folder / f"pseudo_{_digest(rig, detections)}.npz"
         names = ("offsets", "first", "second", "confidence")
-        if path.exists():
+        try:
             with np.load(path, allow_pickle=False) as file:
                 return cls(*(file[n] for n in names))
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            pass  # not there yet, or damaged: it is only a cache
         labels = cls.compute(rig, detections)
         with atomic_path(path) as temporary:
             np.savez_compressed(temporary, **{n: getattr(labels, n) for n in names})

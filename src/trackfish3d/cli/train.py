@@ -43,7 +43,9 @@ def command(
         typer.Option("--features", help="More features of a recording's detections (.npz, .parquet); one a recording."),
     ] = None,
     start: Annotated[Path | None, typer.Option("--start", help="Model to go on from, instead of a fresh one.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value; losses.temporal=0.5.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value; losses.temporal=0.5.")
+    ] = None,
 ) -> None:
     """Train the published network on geometric pseudo-labels; interrupted, the same command goes on."""
     try:
@@ -133,13 +135,16 @@ def describe(row: dict[str, float], settings: "TrainingSettings") -> str:
 
 def peak_memory_mb(cuda: bool) -> float:
     """Largest memory this process has held, on the GPU where one is used."""
-    import resource
     import sys
 
     import torch
 
     if cuda:
         return torch.cuda.max_memory_allocated() / 2**20
+    if sys.platform == "win32":
+        return float("nan")
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
