@@ -14,7 +14,7 @@ from ..kalman import predict
 from .belief import Belief, Sights
 from .births import sightings
 from .cues import chances, cues
-from .kernels import correct, hypotheses, look
+from .kernels import add_dart, correct, hypotheses, look
 from .lookahead import alternatives, rollout
 from .packing import pack
 from .settings import JointSettings
@@ -259,11 +259,8 @@ class Engine:
     def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
         """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
         variance = (self.settings.burst_scale * self.belief.acceleration) ** 2 * elapsed
-        for k in range(3):
-            cov[rows, k, k] += variance
-            cov[rows, 3 + k, 3 + k] += variance
-            cov[rows, k, 3 + k] += 0.5 * variance
-            cov[rows, 3 + k, k] += 0.5 * variance
+        for k in rows:
+            add_dart(cov[k], variance)
 
     def _remember(self, pool, frame, members, weight, per, start, size, axis):  # type: ignore[no-untyped-def]
         """Keep score, window and the last look of each track in each view."""

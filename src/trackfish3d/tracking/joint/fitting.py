@@ -17,7 +17,7 @@ from ...cameras.rig import CameraRig
 from ...cameras.triangulation import solve3
 from ..kalman import predict
 from .belief import FLOOR_PX, Belief, Sights
-from .kernels import absorb, look_one
+from .kernels import absorb, add_dart, look_one
 from .paths import Paths
 
 Array = NDArray[np.float64]
@@ -26,18 +26,22 @@ _GRID = 2.0 ** (np.arange(-4, 5) / 2.0)
 _PRIOR = 20.0  # detections' worth of the first belief that a count starts from
 
 
-def fit(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief) -> Belief:
+def fit(
+    rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float, dart: float
+) -> Belief:
     """Return the belief that fits these tracks; the old one where they are too few.
 
-    frames : number of frames that the tracks come from.
+    frames : number of frames that the tracks come from; share, dart : chance and size of darts.
     """
     paths = paths.longer_than(_SHORTEST)
     if not len(paths.name):
         return belief
-    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief)))
+    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share, dart)))
 
 
-def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief) -> Belief:
+def _noise(
+    rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float, dart: float
+) -> Belief:
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
     A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
@@ -58,7 +62,7 @@ def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief) -> Beli
             track_likelihood(
                 rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v,
                 np.maximum(sights.noise * scale, FLOOR_PX), (acceleration * g) ** 2, belief.velocity**2,
-                belief.body_length**2, h,
+                belief.body_length**2, h, share, dart,
             )
             for g in _GRID
         ]  # fmt: skip
@@ -100,11 +104,14 @@ def disagreement(packed, members, around, u, v, r, h):  # type: ignore[no-untype
 
 
 @njit(cache=True, error_model="numpy")
-def track_likelihood(packed, begin, frame, members, around, u, v, r, q, v0, p0, h):  # type: ignore[no-untyped-def]
-    """Log density of all detections of tracks under the motion model, each given those before it.
+def track_likelihood(  # type: ignore[no-untyped-def]
+    packed, begin, frame, members, around, u, v, r, q, v0, p0, h, share, dart
+):
+    """Log density of all detections of tracks under the motion model, each frame's given those before it.
 
     begin (T + 1,), frame (N,), members (N, C); around (N, 6) : states about which cameras are linear. q, v0, p0 :
-    variances of acceleration, first velocity and first position.
+    variances of acceleration, first velocity and first position. With chance ``share`` a frame holds a dart, whose
+    acceleration is ``dart`` times as large; without it, a few darts would pass for restless swimming.
     """
     pixel, J = np.empty(2), np.empty((2, 3))
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
@@ -117,14 +124,24 @@ def track_likelihood(packed, begin, frame, members, around, u, v, r, q, v0, p0, 
             cov[0, k, k] = p0
             cov[0, 3 + k, 3 + k] = v0
         for i in range(begin[t], begin[t + 1]):
-            if i > begin[t]:
+            first = i == begin[t]
+            if not first:
                 dt[0] = frame[i] - frame[i - 1]
                 predict(state, cov, dt, q)
             x0 = around[i, :3]
+            other, other_cov = state[0].copy(), cov[0].copy()
+            add_dart(other_cov, q * dart * dart)
+            calm, darted = math.log(1.0 - share), math.log(share) if share > 0.0 else -np.inf
             for c in range(members.shape[1]):
                 d = members[i, c]
                 if d >= 0 and look_one(packed[c], x0, h, pixel, J):
-                    total += absorb(state[0], cov[0], x0, pixel, J, u[d], v[d], r[d])
+                    calm += absorb(state[0], cov[0], x0, pixel, J, u[d], v[d], r[d])
+                    if share > 0.0:
+                        darted += absorb(other, other_cov, x0, pixel, J, u[d], v[d], r[d])
+            top = max(calm, darted)
+            total += top + math.log(math.exp(calm - top) + math.exp(darted - top))
+            if darted > calm:
+                state[0], cov[0] = other, other_cov
     return total
 
 

@@ -106,6 +106,19 @@ def absorb(x, P, x0, pixel, J, u, v, r):  # type: ignore[no-untyped-def]
     return density
 
 
+@njit(cache=True)
+def add_dart(cov, variance):  # type: ignore[no-untyped-def]
+    """Add to a covariance (6, 6) what a dart somewhere in the last frame can do, in place.
+
+    variance : of the velocity's change, world units^2 a frame^2.
+    """
+    for k in range(3):
+        cov[k, k] += variance / 3.0
+        cov[3 + k, 3 + k] += variance
+        cov[k, 3 + k] += 0.5 * variance
+        cov[3 + k, k] += 0.5 * variance
+
+
 @njit(cache=True, error_model="numpy")
 def innovation(P, pixel, J, u, v, r):  # type: ignore[no-untyped-def]
     """Squared Mahalanobis distance of a detection from a predicted position, noise taken at its tail."""

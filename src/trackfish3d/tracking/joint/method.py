@@ -33,6 +33,7 @@ class Joint(Method):
         belief = best_start(rig, detections, first_belief(rig, detections), self.settings)
         for _ in range(self.settings.fit_rounds):
             belief = refit(rig, detections, belief, self.settings)
+        belief = belief.with_(noise=belief.noise * self.settings.caution)
         self.belief = belief
         sights = Sights.of(rig, detections, belief)
         engine = Engine(rig, belief, self.settings)
@@ -136,7 +137,7 @@ def refit(rig, detections, belief, settings):
         return belief
     paths = Paths.of(engine.logs, engine.confirmed)
     smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-    return fit(rig, sights, paths, len(part.frames), belief)
+    return fit(rig, sights, paths, len(part.frames), belief, settings.burst_share, settings.burst_scale)
 
 
 def first_belief(rig: CameraRig, detections: Detections) -> Belief:

@@ -29,3 +29,4 @@ class JointSettings(MethodSettings):
     mend_rounds: int = Field(default=12, ge=0, description="rounds of exchanging and joining")
     horizon: int = Field(default=40, ge=0, description="frames ahead on which a doubtful choice is tried")
     doubt: float = Field(default=12.0, ge=0, description="loss of log-likelihood below which a choice is doubtful")
+    caution: float = Field(default=1.0, gt=0, description="factor on the fitted pixel noise")
