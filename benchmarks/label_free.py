@@ -52,8 +52,8 @@ def tracked(model: Path, schools: list[Path], learn: int) -> tuple[float, float]
         scores = evaluate(
             truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE
         ).to_dict()
-        print(f"  {folder.name}: MOTA {scores['MOTA']:.3f} IDF1 {scores['IDF1']:.3f}", flush=True)
-        found.append((scores["MOTA"], scores["IDF1"]))
+        print(f"  {folder.name}: MOTA {scores['mota']:.3f} IDF1 {scores['idf1']:.3f}", flush=True)
+        found.append((scores["mota"], scores["idf1"]))
     mota, idf1 = np.mean(found, axis=0)
     return float(mota), float(idf1)
 

@@ -24,7 +24,16 @@ from trackfish3d.training.settings import TrainingSettings, fast_recipe
 from trackfish3d.training.trainer import Trainer
 
 GATE_BATS = 0.5  # metres; the manual points of two cameras agree to about a tenth of it
-COLUMNS = ("MOTA", "IDF1", "HOTA", "MT", "ML", "IDSw", "Frag", "MTBFs")
+COLUMNS = {
+    "MOTA": "mota",
+    "IDF1": "idf1",
+    "HOTA": "hota",
+    "MT": "mt",
+    "ML": "ml",
+    "IDSw": "switches",
+    "Frag": "fragmentations",
+    "MTBFs": "mtbf_s",
+}
 
 
 def trained(scenes: list[Scene], folder: Path, settings: TrainingSettings) -> Path:
@@ -41,7 +50,7 @@ def row(name: str, model: Path, recording: Recording, gate: float) -> list[str]:
         truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, gate
     ).to_dict()
     shares = {"MOTA", "IDF1", "HOTA", "MT", "ML"}
-    cells = [f"{100 * found[c]:.1f}" if c in shares else f"{found[c]:.1f}" for c in COLUMNS]
+    cells = [f"{100 * found[key]:.1f}" if c in shares else f"{found[key]:.1f}" for c, key in COLUMNS.items()]
     print(name, dict(zip(COLUMNS, cells, strict=True)), flush=True)
     return [name, *cells]
 
