@@ -9,11 +9,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from baselines.worlds import pinhole_world, tank_world  # noqa: E402
-from trackfish3d.association.checkpoint import save_model  # noqa: E402
+from trackfish3d.association.checkpoint import save_model, shipped_model  # noqa: E402
 from trackfish3d.association.inference import group_frames  # noqa: E402
 from trackfish3d.association.model import TrackFishNet  # noqa: E402
-from trackfish3d.association.settings import GroupingSettings  # noqa: E402
+from trackfish3d.association.settings import GroupingSettings, ModelSettings  # noqa: E402
 from trackfish3d.cli.app import main  # noqa: E402
+from trackfish3d.errors import InputError  # noqa: E402
 from trackfish3d.evaluation import evaluate  # noqa: E402
 from trackfish3d.recordings import Detections, Recording  # noqa: E402
 from trackfish3d.tracking.paper import link_groups  # noqa: E402
@@ -156,3 +157,32 @@ def test_learning_on_the_recording_goes_on_from_the_model(folder, tmp_path, caps
     assert call("track", tmp_path / "two", "--method", "paper", "--set", "learn=1") == 0  # no model of two cameras
     assert call("track", tmp_path / "two", *arguments) == 2  # but one that is named must fit
     assert "was trained for 3 cameras" in capsys.readouterr().err
+
+
+def test_features_beside_the_geometric_ones(folder, tmp_path, capsys):
+    recording = Recording.open(folder / "rec")
+    torch.manual_seed(0)
+    save_model(TrackFishNet(ModelSettings(raw_features=11)), tmp_path / "eleven.safetensors", 3)
+    np.savez(tmp_path / "two.npz", np.zeros((len(recording.detections), 2), np.float32))
+    arguments = ("track", folder / "rec", "--method", "paper", "--out", tmp_path / "t.csv")
+    eleven = ("--model", tmp_path / "eleven.safetensors")
+    more = ("--set", f"features={tmp_path / 'two.npz'}")
+    assert call(*arguments, *eleven, *more) == 0
+    assert call(*arguments, *eleven) == 2
+    assert "takes 2 features beside the geometric ones, 0 are given" in " ".join(capsys.readouterr().err.split())
+    assert call(*arguments, "--model", folder / "three.safetensors", *more) == 2
+    assert "takes 0 features beside the geometric ones, 2 are given" in " ".join(capsys.readouterr().err.split())
+    assert call(*arguments, *eleven, *more, "--learn") == 2
+
+
+def test_without_a_model_it_is_the_shipped_one(folder, tmp_path, capsys):
+    arguments = ("track", folder / "rec", "--method", "paper", "--out", tmp_path / "t.csv")
+    try:
+        shipped = shipped_model()
+    except InputError:
+        assert call(*arguments) == 2
+        assert "has no trained model" in capsys.readouterr().err
+        return
+    assert call(*arguments) == 0
+    assert call(*arguments[:-1], tmp_path / "same.csv", "--model", shipped) == 0
+    assert (tmp_path / "t.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()

@@ -8,9 +8,10 @@ import torch
 from numpy.typing import NDArray
 
 from ..cameras import CameraRig
+from ..errors import InputError
 from ..recordings import Detections, Groups
 from .batches import affinity, embed, size_batches
-from .features import raw_features
+from .features import GEOMETRIC, raw_features
 from .grouping import group_detections
 from .model import TrackFishNet
 from .settings import GroupingSettings
@@ -33,13 +34,24 @@ class ScoredFrames:
 
 
 def score_frames(
-    net: TrackFishNet, rig: CameraRig, detections: Detections, settings: GroupingSettings, half: bool = False
+    net: TrackFishNet,
+    rig: CameraRig,
+    detections: Detections,
+    settings: GroupingSettings,
+    half: bool = False,
+    extra: Vectors | None = None,
 ) -> Iterator[ScoredFrames]:
     """Run the network over all frames, those of like size together.
 
-    `half` uses 16-bit floats where the device is no CPU (there they are slower).
+    `half` uses 16-bit floats where the device is no CPU (there they are slower). `extra` (N, E) are features beside the
+    geometric ones, for a network that was trained with such.
     """
-    raw = raw_features(rig, detections)
+    raw = raw_features(rig, detections, extra)
+    if raw.shape[1] != net.settings.raw_features:
+        raise InputError(
+            f"the network takes {net.settings.raw_features - GEOMETRIC} features beside the geometric ones, "
+            f"{raw.shape[1] - GEOMETRIC} are given; see the setting 'features'"
+        )
     device = next(net.parameters()).device
     for batch in size_batches(detections.offsets, np.arange(len(detections.frames)), BATCH_TOKENS):
         with torch.inference_mode(), torch.autocast(device.type, enabled=half and device.type != "cpu"):
@@ -56,11 +68,12 @@ def group_frames(
     settings: GroupingSettings,
     progress: Callable[[int, int], None] | None = None,
     half: bool = False,
+    extra: Vectors | None = None,
 ) -> Groups:
     """Group the detections of every frame by the network; groups are sorted by frame and carry embeddings."""
     parts: list[Groups] = []
     done = 0
-    for scored in score_frames(net, rig, detections, settings, half):
+    for scored in score_frames(net, rig, detections, settings, half, extra):
         parts.append(group_scored(rig, detections, scored, settings))
         done += len(scored.batch)
         if progress is not None:

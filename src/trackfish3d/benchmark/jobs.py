@@ -121,7 +121,8 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
         return tracks, settings.model_dump(mode="json"), time.perf_counter() - start
     method = make_method(variant.method, variant.settings)
     ready = method.resolve(rig, detections) if len(detections) else method
-    ready.track(rig, few, source.fps)
+    if "features" not in variant.settings:  # such a file is of all detections, not of a few
+        ready.track(rig, few, source.fps)
     start = time.perf_counter()
     tracks = method.track(rig, detections, source.fps)
     return tracks, ready.settings.model_dump(mode="json"), time.perf_counter() - start

@@ -155,9 +155,10 @@ def noise_section(results: Results) -> list[str]:
 
 
 def noise_table(results: Results, label: str, kind: str, levels: Sequence[float]) -> str:
-    """All scores of one method at each noise level; for ``paper``, the published ones in brackets."""
+    """All scores of one method at each noise level; for ``paper`` on its scenes, the published ones in brackets."""
     name = "calibration_noise_inference" if kind == "calibration" else "detection_noise"
-    published = {float(k): row for k, row in paper_results()[name].items()} if label == "paper" else {}
+    beside = label == "paper" and {r["base"] for r in results} == set(SYNFISH_TEST)
+    published = {float(k): row for k, row in paper_results()[name].items()} if beside else {}
     lines = [f"| noise | {_heads(PAPER_COLUMNS)} |", "|---:|" + "---:|" * len(PAPER_COLUMNS)]
     for level in levels:
         cells = _cells(at_level(results, kind, level), label, published.get(level, {}))

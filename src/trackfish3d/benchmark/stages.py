@@ -143,7 +143,7 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
     affinity: dict[int, NDArray[np.float32]] = {}
     vectors = np.zeros((len(d), net.settings.width), np.float32)
     parts: dict[str, list[Groups]] = {AS_IS: [], TRUE_PAIRS: [], TRUE_GROUPING: []}
-    for scored in score_frames(net, rig, d, s.grouping, s.half):
+    for scored in score_frames(net, rig, d, s.grouping, s.half, method.extra_features(d)):
         same = np.zeros(scored.affinity.shape, np.float32)
         for b, k in enumerate(scored.batch.tolist()):
             mine = whom[d.at(k)]

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
+from ..association.features import read_features
 from ..association.settings import GroupingSettings
 from ..cameras import CameraRig
 from ..errors import InputError, MissingExtraError
@@ -24,6 +26,7 @@ class PaperSettings(MethodSettings):
     """Settings of the published inference."""
 
     model: Path | None = Field(None, description="trained network (.safetensors); None: the shipped one")
+    features: Path | None = Field(None, description="file of more features of the detections (.npz, .parquet)")
     learn: int = Field(0, ge=0, description="epochs of learning, without labels, on the recording before tracking it")
     seed: int = Field(0, ge=0, description="of learning")
     device: str = Field("auto", description="auto, cpu, cuda or mps")
@@ -44,13 +47,29 @@ class Paper(Method):
             raise InputError("method paper needs boxes: a group counts when its point falls into all of them")
         frames = len(detections.frames)
         every = frames * (1 + s.learn)
+        extra = self.extra_features(detections)
         net = self.network(rig, detections, lambda epoch: progress(epoch * frames, every))
         from ..association.inference import group_frames
 
         groups = group_frames(
-            net, rig, detections, s.grouping, lambda done, _: progress(s.learn * frames + done, every), s.half
+            net,
+            rig,
+            detections,
+            s.grouping,
+            lambda done, _: progress(s.learn * frames + done, every),
+            s.half,
+            extra,
         )
         return link_groups(net, groups, detections, rig, s.tracker)
+
+    def extra_features(self, detections: Detections) -> NDArray[np.float32] | None:
+        """Features beside the geometric ones (N, E), from the file that the settings name."""
+        s: PaperSettings = self.settings
+        if s.features is None:
+            return None
+        if s.learn:
+            raise InputError("learn and features: learning on the recording itself takes geometric features only")
+        return read_features(s.features, detections)
 
     def network(
         self, rig: CameraRig, detections: Detections, epoch_done: Callable[[int], None] | None = None
