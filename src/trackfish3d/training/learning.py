@@ -3,6 +3,10 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..association.features import GEOMETRIC
 from ..association.model import TrackFishNet
 from ..cameras import CameraRig
 from ..recordings import Detections
@@ -19,6 +23,7 @@ def learn_on(
     device: str = "auto",
     seed: int = 0,
     report: EpochReport | None = None,
+    extra: NDArray[np.float32] | None = None,
 ) -> TrackFishNet:
     """Return a network fitted to one recording's detections, in eval mode.
 
@@ -28,6 +33,7 @@ def learn_on(
         that of the rig, as `track` requires anyway.
     epochs : passes over the recording, all with every loss if there is a base, else the first quarter without.
     report : called after each epoch with its losses.
+    extra : (N, D) features beside the geometric ones, for a base that takes such.
     """
     changes: dict[str, object] = {
         "epochs": epochs,
@@ -39,7 +45,9 @@ def learn_on(
     }
     if base is not None:
         changes["model"] = base.settings
-    scene = Scene.of("the recording", rig, detections)
+    elif extra is not None:
+        changes["model"] = {"raw_features": GEOMETRIC + extra.shape[1]}
+    scene = Scene.of("the recording", rig, detections, extra=extra)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer([scene], fast_recipe(**changes), Path(folder), start=base)
         trainer.train(report)
