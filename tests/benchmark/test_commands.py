@@ -1,11 +1,15 @@
 """``trackfish3d track`` and ``trackfish3d benchmark`` as a user calls them."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
+import typer
 
 from baselines.worlds import pinhole_world
 from trackfish3d.cli.app import main
+from trackfish3d.cli.benchmark import app
 from trackfish3d.recordings import Detections, Recording, read_tracks
 
 
@@ -96,3 +100,12 @@ def test_benchmark_writes_one_folder(recording, tmp_path, capsys):
     assert (out / "trajectories_test1.png").exists()
     assert call("benchmark", "synfish", "--out", out, "--scenes", "nosuch") == 2
     assert "scene 'nosuch' is not in the benchmark" in capsys.readouterr().err
+
+
+def test_the_page_names_every_command():
+    page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text("utf-8")
+    described = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert described == {command.callback.__name__ for command in app.registered_commands}
+    commands = typer.main.get_command(app).commands.values()
+    known = {option for command in commands for parameter in command.params for option in parameter.opts}
+    assert set(re.findall(r"`(--[a-z]+)", page)) <= known

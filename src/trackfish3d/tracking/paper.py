@@ -44,7 +44,9 @@ class Paper(Method):
         """Track with the network that the setting `model` names, after learning if that was asked for."""
         s: PaperSettings = self.settings
         if not box_size(detections):
-            raise InputError("method paper needs boxes: a group counts when its point falls into all of them")
+            raise InputError(
+                "method paper needs boxes, into which the point of a group must fall; import points with --box-size"
+            )
         frames = len(detections.frames)
         every = frames * (1 + s.learn)
         extra = self.extra_features(detections)
