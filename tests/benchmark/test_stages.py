@@ -74,6 +74,10 @@ def test_scores_that_know_part_all_pairs_and_those_that_guess_none(crowd):
     for one in scored_pairs(crowd.rig, d, crowd.truth, knows, 0.5):
         if one.true and one.false:
             assert (one.auc, one.true_accepted, one.false_accepted) == (1.0, 1.0, 0.0)
+    # Noise of 4 px in boxes of 120: true pairs have the smaller error, though not always.
+    judged = [b.auc_error for b in scored_pairs(crowd.rig, d, crowd.truth, knows, 0.5) if min(b.true, b.false) > 50]
+    assert judged
+    assert all(0.8 < one < 1 for one in judged)
     guessed = scored_pairs(crowd.rig, d, crowd.truth, guesses, 0.5)
     largest = max(guessed, key=lambda b: min(b.true, b.false))
     assert min(largest.true, largest.false) > 100

@@ -26,14 +26,16 @@ class FramePairs:
     """All pairs of detections of different cameras in one frame, each once.
 
     ``first``, ``second`` (P,) detection rows, the camera of the first before that of the second; ``same`` (P,) whether
-    they show one animal; ``plausible`` (P,) whether their point falls into both boxes; ``rivals`` (P,) candidates: the
-    most detections of the other's camera that are plausible for either of the two.
+    they show one animal; ``plausible`` (P,) whether their point falls into both boxes; ``error_px`` (P,) mean
+    reprojection error of that point; ``rivals`` (P,) candidates: the most detections of the other's camera that are
+    plausible for either of the two.
     """
 
     first: Ints
     second: Ints
     same: Flags
     plausible: Flags
+    error_px: Array
     rivals: Ints
 
 
@@ -42,13 +44,14 @@ def pairs_of_frames(rig: CameraRig, detections: Detections, whom: Ints) -> Itera
     for k in range(len(detections.frames)):
         rows = detections.at(k)
         camera = detections.camera[rows].astype(np.int64)
-        inside = pair_residuals(rig, camera, detections.centroids[rows], detections.boxes[rows]).inside
+        residuals = pair_residuals(rig, camera, detections.centroids[rows], detections.boxes[rows])
+        inside, error = residuals.inside, 0.5 * (residuals.error_px + residuals.error_px.T)
         candidates = np.stack([inside[:, camera == c].sum(1) for c in range(len(rig))], axis=1)
         i, j = np.nonzero(camera[:, None] < camera[None])
         mine = whom[rows]
         same = ((mine[i][:, :, None] == mine[j][:, None]) & (mine[i] >= 0)[:, :, None]).any((1, 2))
         rivals = np.maximum(candidates[i, camera[j]], candidates[j, camera[i]])
-        yield FramePairs(i + rows.start, j + rows.start, same, inside[i, j], rivals)
+        yield FramePairs(i + rows.start, j + rows.start, same, inside[i, j], error[i, j].astype(np.float64), rivals)
 
 
 @dataclass
@@ -71,7 +74,10 @@ class PairBin:
 
 @dataclass
 class ScoreBin:
-    """Scores of the plausible pairs with so many candidates: how well they part true from false."""
+    """Scores of the plausible pairs with so many candidates: how well they part true from false.
+
+    ``auc_error`` is the AUC of the reprojection error alone, which needs no network.
+    """
 
     candidates: str
     true: int
@@ -79,6 +85,7 @@ class ScoreBin:
     true_accepted: float | None
     false_accepted: float | None
     auc: float | None
+    auc_error: float | None
 
 
 def bin_names() -> list[str]:
@@ -118,26 +125,25 @@ def scored_pairs(
     ``affinity`` holds the (n, n) scores of each frame by its index; scores from `threshold` on are accepted.
     """
     value: list[Array] = []
+    error: list[Array] = []
     same: list[Flags] = []
     which: list[Ints] = []
     whom = truth.identities_of_detections(len(detections))
     for k, pairs in enumerate(pairs_of_frames(rig, detections, whom)):
         begin, use = detections.offsets[k], pairs.plausible
         value.append(affinity[k][pairs.first[use] - begin, pairs.second[use] - begin].astype(np.float64))
+        error.append(pairs.error_px[use])
         same.append(pairs.same[use])
         which.append(bin_of(pairs.rivals[use]))
-    values, truths, bins = np.concatenate(value), np.concatenate(same), np.concatenate(which)
-    return [
-        _judge(name, values[bins == k][truths[bins == k]], values[bins == k][~truths[bins == k]], threshold)
-        for k, name in enumerate(bin_names())
-    ]
-
-
-def _judge(name: str, true: Array, false: Array, threshold: float) -> ScoreBin:
-    def share(x: Array) -> float | None:
-        return float((x >= threshold).mean()) if len(x) else None
-
-    return ScoreBin(name, len(true), len(false), share(true), share(false), auc(true, false))
+    values, errors, truths = np.concatenate(value), np.concatenate(error), np.concatenate(same)
+    bins = np.concatenate(which)
+    out = []
+    for k, name in enumerate(bin_names()):
+        true, false = (bins == k) & truths, (bins == k) & ~truths
+        right, wrong = (float((values[x] >= threshold).mean()) if x.any() else None for x in (true, false))
+        of_score, of_error = auc(values[true], values[false]), auc(-errors[true], -errors[false])
+        out.append(ScoreBin(name, int(true.sum()), int(false.sum()), right, wrong, of_score, of_error))
+    return out
 
 
 def auc(true: Array, false: Array) -> float | None:

@@ -35,7 +35,8 @@ triangulate into both boxes with one of the two, the more the denser the school.
 method's groups."""
 SCORE_WORDS = """\
 The network's affinity on pairs that triangulate into both boxes, so that geometry alone cannot part them: the share \
-of true and of false ones it accepts, and the chance that a true one scores above a false one (AUC)."""
+of true and of false ones it accepts, and the chance that a true one scores above a false one (AUC); beside it that \
+of the reprojection error, which needs no network."""
 
 FATE_WORDS = """\
 What the published grouping makes of each animal that two cameras or more see in a frame, % of these. *Merged*: \
@@ -126,11 +127,17 @@ def pair_table(results: Results) -> str:
 
 def scored_table(results: Results) -> str:
     """Scores of plausible pairs by candidates; shares and AUC are means over scenes, weighted by their true pairs."""
-    lines = ["| candidates | true | false | true accepted % | false accepted % | AUC |", "|---:|" + "---:|" * 5]
+    heads = ("candidates", "true", "false", "true accepted %", "false accepted %", "AUC", "AUC of the error")
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---:|" * len(heads)]
     for k, name in enumerate(bin_names()):
         bins = [r["scored_pairs"][k] for r in results if "scored_pairs" in r]
         cells = [str(sum(b["true"] for b in bins)), str(sum(b["false"] for b in bins))]
-        for key, times, digits in (("true_accepted", 100, 1), ("false_accepted", 100, 1), ("auc", 1, 3)):
+        for key, times, digits in (
+            ("true_accepted", 100, 1),
+            ("false_accepted", 100, 1),
+            ("auc", 1, 3),
+            ("auc_error", 1, 3),
+        ):
             value = times * _weighted(bins, key)
             cells.append("-" if np.isnan(value) else f"{value:.{digits}f}")
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
