@@ -172,7 +172,8 @@ def test_features_beside_the_geometric_ones(folder, tmp_path, capsys):
     assert "takes 2 features beside the geometric ones, 0 are given" in " ".join(capsys.readouterr().err.split())
     assert call(*arguments, "--model", folder / "three.safetensors", *more) == 2
     assert "takes 0 features beside the geometric ones, 2 are given" in " ".join(capsys.readouterr().err.split())
-    assert call(*arguments, *eleven, *more, "--learn") == 2
+    assert call(*arguments, *eleven, *more, "--set", "learn=1") == 0
+    assert call(*arguments, *eleven, "--set", "learn=1") == 2
 
 
 def test_without_a_model_it_is_the_shipped_one(folder, tmp_path, capsys):

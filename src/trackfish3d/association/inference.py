@@ -8,10 +8,9 @@ import torch
 from numpy.typing import NDArray
 
 from ..cameras import CameraRig
-from ..errors import InputError
 from ..recordings import Detections, Groups
 from .batches import affinity, embed, size_batches
-from .features import GEOMETRIC, raw_features
+from .features import raw_features
 from .grouping import group_detections
 from .model import TrackFishNet
 from .settings import GroupingSettings
@@ -47,11 +46,6 @@ def score_frames(
     geometric ones, for a network that was trained with such.
     """
     raw = raw_features(rig, detections, extra)
-    if raw.shape[1] != net.settings.raw_features:
-        raise InputError(
-            f"the network takes {net.settings.raw_features - GEOMETRIC} features beside the geometric ones, "
-            f"{raw.shape[1] - GEOMETRIC} are given; see the setting 'features'"
-        )
     device = next(net.parameters()).device
     for batch in size_batches(detections.offsets, np.arange(len(detections.frames)), BATCH_TOKENS):
         with torch.inference_mode(), torch.autocast(device.type, enabled=half and device.type != "cpu"):

@@ -135,7 +135,8 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
 
     s: PaperSettings = method.settings
     rig, d = scene.rig, scene.detections
-    net = method.network(rig, d)
+    extra = method.extra_features(d)
+    net = method.network(rig, d, extra)
     whom = scene.truth.identities_of_detections(len(d))
     lenient = s.grouping.model_copy(update={"two_view_threshold": s.grouping.threshold})
     nowhere, everywhere = np.full(len(d), -np.inf), np.full(len(d), np.inf)
@@ -143,7 +144,7 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
     affinity: dict[int, NDArray[np.float32]] = {}
     vectors = np.zeros((len(d), net.settings.width), np.float32)
     parts: dict[str, list[Groups]] = {AS_IS: [], TRUE_PAIRS: [], TRUE_GROUPING: []}
-    for scored in score_frames(net, rig, d, s.grouping, s.half, method.extra_features(d)):
+    for scored in score_frames(net, rig, d, s.grouping, s.half, extra):
         same = np.zeros(scored.affinity.shape, np.float32)
         for b, k in enumerate(scored.batch.tolist()):
             mine = whom[d.at(k)]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ..association.features import read_features
+from ..association.features import GEOMETRIC, read_features
 from ..association.settings import GroupingSettings
 from ..cameras import CameraRig
 from ..errors import InputError, MissingExtraError
@@ -50,7 +50,7 @@ class Paper(Method):
         frames = len(detections.frames)
         every = frames * (1 + s.learn)
         extra = self.extra_features(detections)
-        net = self.network(rig, detections, lambda epoch: progress(epoch * frames, every))
+        net = self.network(rig, detections, extra, lambda epoch: progress(epoch * frames, every))
         from ..association.inference import group_frames
 
         groups = group_frames(
@@ -67,24 +67,40 @@ class Paper(Method):
     def extra_features(self, detections: Detections) -> NDArray[np.float32] | None:
         """Features beside the geometric ones (N, E), from the file that the settings name."""
         s: PaperSettings = self.settings
-        if s.features is None:
-            return None
-        if s.learn:
-            raise InputError("learn and features: learning on the recording itself takes geometric features only")
-        return read_features(s.features, detections)
+        return None if s.features is None else read_features(s.features, detections)
 
     def network(
-        self, rig: CameraRig, detections: Detections, epoch_done: Callable[[int], None] | None = None
+        self,
+        rig: CameraRig,
+        detections: Detections,
+        extra: NDArray[np.float32] | None,
+        epoch_done: Callable[[int], None] | None = None,
     ) -> "TrackFishNet":
         """Return the network that tracks this recording: the model's, or what it becomes by learning on it."""
         s: PaperSettings = self.settings
-        if s.learn:
-            return learn_network(rig, detections, s, epoch_done)
-        return load_network(rig, s.model, s.device)
+        columns = 0 if extra is None else extra.shape[1]
+        if not s.learn:
+            return load_network(rig, s.model, s.device, columns)
+        try:
+            base = load_network(rig, s.model, s.device, columns)
+        except InputError:
+            if s.model is not None:
+                raise
+            base = None  # the shipped network does not fit: learn from nothing
+        from ..training.learning import learn_on
+
+        def report(row: dict[str, float]) -> None:
+            if epoch_done is not None:
+                epoch_done(int(row["epoch"]))
+
+        return learn_on(rig, detections, base, s.learn, s.device, s.seed, report, extra)
 
 
-def load_network(rig: CameraRig, model: Path | None, device: str) -> "TrackFishNet":
-    """Load a network for this rig onto a device; `model` None is the shipped one."""
+def load_network(rig: CameraRig, model: Path | None, device: str, columns: int = 0) -> "TrackFishNet":
+    """Load a network for this rig, and so many features beside the geometric ones, onto a device.
+
+    `model` None is the shipped one.
+    """
     try:
         from ..association.checkpoint import load_model, pick_device, shipped_model
     except ImportError:
@@ -96,33 +112,13 @@ def load_network(rig: CameraRig, model: Path | None, device: str) -> "TrackFishN
             f"{model or 'the shipped model'}: was trained for {n_cameras} cameras, the recording has {len(rig)}; "
             "train on recordings of this rig with 'trackfish3d train', or add --learn"
         )
+    wanted = net.settings.raw_features - GEOMETRIC
+    if wanted != columns:
+        raise InputError(
+            f"{model or 'the shipped model'}: takes {wanted} features beside the geometric ones, {columns} are given; "
+            "see the setting 'features'"
+        )
     return net.to(chosen)
-
-
-def learn_network(
-    rig: CameraRig, detections: Detections, settings: PaperSettings, epoch_done: Callable[[int], None] | None = None
-) -> "TrackFishNet":
-    """Fit a network to the detections of a recording.
-
-    It goes on from the model that the settings name, or from the shipped one; where that is for another number of
-    cameras, from nothing.
-    """
-    try:
-        from ..training.learning import learn_on
-    except ImportError:
-        raise MissingExtraError("PyTorch", "learn", "learning") from None
-    base: TrackFishNet | None = None
-    try:
-        base = load_network(rig, settings.model, settings.device)
-    except InputError:
-        if settings.model is not None:
-            raise
-
-    def report(row: dict[str, float]) -> None:
-        if epoch_done is not None:
-            epoch_done(int(row["epoch"]))
-
-    return learn_on(rig, detections, base, settings.learn, settings.device, settings.seed, report)
 
 
 def link_groups(
