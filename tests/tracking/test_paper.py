@@ -1,6 +1,7 @@
 """Method ``paper`` on recordings a user may bring, good and bad."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -187,3 +188,10 @@ def test_without_a_model_it_is_the_shipped_one(folder, tmp_path, capsys):
     assert call(*arguments) == 0
     assert call(*arguments[:-1], tmp_path / "same.csv", "--model", shipped) == 0
     assert (tmp_path / "t.csv").read_bytes() == (tmp_path / "same.csv").read_bytes()
+
+
+def test_without_pytorch_one_line_says_what_to_install(folder, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "trackfish3d.association.checkpoint", None)  # as if its import of torch failed
+    for more in (("--model", folder / "three.safetensors"), ("--learn",)):
+        assert call("track", folder / "rec", "--method", "paper", *more) == 2
+        assert "needs PyTorch: pip install 'trackfish3d[learn]'" in capsys.readouterr().err
