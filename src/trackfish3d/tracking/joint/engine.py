@@ -36,6 +36,7 @@ class Pool:
     last: Ints
     score: Array
     best: Array
+    debt: Array
     memory_size: Array
     memory_axis: Array
     memory_frame: Ints
@@ -48,7 +49,8 @@ class Pool:
         i, f = np.int64, np.float64
         return cls(
             np.zeros(0, i), np.zeros(0, bool), np.zeros((0, 6)), np.zeros((0, 6, 6)), np.zeros(0, i), np.zeros(0, i),
-            np.zeros(0, f), np.zeros(0, f), np.zeros((0, views)), np.zeros((0, views)), np.zeros((0, views), i),
+            np.zeros(0, f), np.zeros(0, f), np.zeros(0, f), np.zeros((0, views)), np.zeros((0, views)),
+            np.zeros((0, views), i),
             np.zeros((0, window, views), i), np.zeros((0, window, views)),
         )  # fmt: skip
 
@@ -268,6 +270,8 @@ class Engine:
         pool.score += weight
         np.maximum(pool.best, pool.score, out=pool.best)
         pool.last[hit.any(1)] = frame
+        pool.debt[~hit.any(1)] -= weight[~hit.any(1)]
+        pool.debt[hit.sum(1) >= 2] = 0.0
         t, c = np.nonzero(hit)
         d = members[t, c]
         pool.memory_size[t, c], pool.memory_axis[t, c], pool.memory_frame[t, c] = size[d], axis[d], frame
@@ -311,7 +315,7 @@ class Engine:
         size, axis = sights.log_size[rows], sights.axis[rows]
         return Pool(
             names, np.zeros(k, bool), state, cov, np.full(k, frame), np.full(k, frame), weight.copy(), weight.copy(),
-            np.where(hit, size[sets], np.nan), np.where(hit, axis[sets], np.nan), np.where(hit, frame, -1),
+            np.zeros(k), np.where(hit, size[sets], np.nan), np.where(hit, axis[sets], np.nan), np.where(hit, frame, -1),
             window_rows, window_gain,
         )  # fmt: skip
 
@@ -320,7 +324,7 @@ class Engine:
         s, pool = self.settings, self.pool
         quiet = np.abs(frame - pool.last)
         spread = np.sqrt(np.einsum("kii->k", pool.cov[:, :3, :3]))
-        lost = (quiet > s.max_age) | (spread > s.most_spread * self.belief.body_length)
+        lost = (quiet > s.max_age) | (pool.debt > s.most_debt) | (spread > s.most_spread * self.belief.body_length)
         failed = (pool.score < pool.best - s.most_loss) | (quiet > s.candidate_age)
         alive = np.where(pool.confirmed, ~lost, ~failed)
         candidate = np.flatnonzero(~pool.confirmed & alive)

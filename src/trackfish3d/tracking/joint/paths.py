@@ -25,7 +25,7 @@ class Paths:
 
     @classmethod
     def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
-        """Collect the logs of these tracks, without the frames after their last detection."""
+        """Collect the logs of these tracks, without the frames after two views last agreed on it."""
         wanted = np.array(sorted(names), np.int64)
         keep = [np.isin(g.name, wanted) for g in logs]
         cat = {k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
@@ -33,7 +33,8 @@ class Paths:
         frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
         order = np.lexsort((frame, cat["name"]))
         paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov", "margin")))
-        hit = (paths.members >= 0).any(1)
+        views = (paths.members >= 0).sum(1)
+        hit = (views >= 2) | ((views == 1) & (paths.frame > logs[-1].frame - 2))
         low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
         np.minimum.at(low, paths.name[hit], paths.frame[hit])
         np.maximum.at(high, paths.name[hit], paths.frame[hit])

@@ -11,7 +11,7 @@ class JointSettings(MethodSettings):
     window: int = Field(default=12, ge=2, description="frames after which a candidate is confirmed or dropped: the delay")
     max_age: int = Field(default=30, ge=0, description="frames a confirmed track may go unseen")
     candidate_age: int = Field(default=2, ge=0, description="frames a candidate may go unseen")
-    most_spread: float = Field(default=1.0, gt=0, description="uncertainty at which a track is lost, body lengths")
+    most_spread: float = Field(default=2.0, gt=0, description="uncertainty at which a track is lost, body lengths")
     most_loss: float = Field(default=15.0, gt=0, description="fall of its score at which a candidate is dropped")
     least_birth: float = Field(default=0.0, description="score of a first sighting that makes a candidate")
     least: float = Field(default=30.0, description="score that confirms a candidate")
@@ -30,3 +30,4 @@ class JointSettings(MethodSettings):
     horizon: int = Field(default=40, ge=0, description="frames ahead on which a doubtful choice is tried")
     doubt: float = Field(default=12.0, ge=0, description="loss of log-likelihood below which a choice is doubtful")
     caution: float = Field(default=1.0, gt=0, description="factor on the fitted pixel noise")
+    most_debt: float = Field(default=80.0, gt=0, description="log-unlikelihood of going unseen at which a track is lost")
