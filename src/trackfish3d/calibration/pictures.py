@@ -37,9 +37,12 @@ def parse_sources(texts: list[str]) -> list[Source]:
     sources: dict[str, Source] = {}
     for text in texts:
         name, equals, rest = text.partition("=")
-        if not equals or Path(text).exists():
-            name, rest = "", text
-        files = _expand(rest)
+        try:
+            if not equals or Path(text).exists():
+                name, rest = "", text
+            files = _expand(rest)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{text[:80]}: cannot be opened ({error})") from None
         if not name:
             one = len(files) == 1 or Path(rest).is_dir()
             name = (files[0] if files[0].suffix.lower() in VIDEOS else files[0].parent).absolute().stem if one else ""
