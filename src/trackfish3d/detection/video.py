@@ -1,6 +1,6 @@
 """Reading video: frame by frame in constant memory, every picture with the number of its moment."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -143,24 +143,37 @@ class Video:
             held = self.timeline.number
             self.skipped.update(held[(held >= start) & (held < stop)].tolist())
 
-    def sample(self, count: int, threads: int = 1, within: tuple[int, int] | None = None) -> Iterator[Picture]:
-        """About ``count`` pictures, evenly over the video or over frames ``within``.
+    def sample_numbers(self, count: int, length: int = 1) -> list[int]:
+        """Return starts of about ``count`` stretches of ``length`` frames, evenly over the video.
 
-        Long videos are not decoded through: where key frames are dense enough, they are the sample.
+        Where key frames are dense enough they are the starts: a long video is then not decoded through.
         """
-        first, stop = within or (0, self.count)
-        wanted = np.unique(np.linspace(first, max(stop - 1, first), max(count, 1)).astype(np.int64))
-        spacing = (stop - first) / max(count, 1)
-        keys = np.array([n for n in (self.timeline.of(int(k)) for k in self.keys) if first <= n < stop], np.int64)
-        near = keys[np.unique(np.abs(keys[:, None] - wanted[None]).argmin(0))] if len(keys) else keys
-        if spacing > 12 and len(near) >= 0.8 * len(wanted):
-            for number in near.tolist():
-                yield from self.read(number, number + 1, threads)
-            return
-        left = set(wanted.tolist())
-        for picture in self.read(first, stop, threads):
-            if picture.number in left:
-                yield picture
+        last = max(self.count - length, 0)
+        wanted = np.unique(np.linspace(0, last, max(count, 1)).astype(np.int64))
+        keys = np.array([n for n in (self.timeline.of(int(k)) for k in self.keys) if 0 <= n <= last], np.int64)
+        if len(keys) and last / max(count, 1) > 2 * length:
+            near = keys[np.unique(np.abs(keys[:, None] - wanted[None]).argmin(0))]
+            if len(near) >= 0.8 * len(wanted):
+                wanted = near
+        return wanted.tolist()
+
+    def at(self, numbers: Iterable[int], threads: int = 1) -> Iterator[Picture]:
+        """Pictures of these frames, ascending, broken ones left out; jumps ahead where a key frame shortens the way."""
+        wanted = sorted(set(numbers))
+        keys = np.array([self.timeline.of(int(k)) for k in self.keys], np.int64)
+        source: Iterator[Picture] = iter(())
+        reached = -1
+        for number in wanted:
+            if reached > number:
+                continue  # the frame itself is broken
+            if reached < 0 or ((keys > reached) & (keys <= number)).any():
+                source = self._decode(number, threads)
+            for picture in source:
+                reached = picture.number
+                if reached == number and not picture.frame.is_corrupt:
+                    yield picture
+                if reached >= number:
+                    break
 
     def _decode(self, start: int, threads: int) -> Iterator[Picture]:
         """Every picture that decodes, with its number, from at or before ``start``."""

@@ -1,0 +1,102 @@
+"""Loops over the pixels of blobs and the ellipses of animals."""
+
+import numpy as np
+from numba import njit
+
+NEAR = 6.0  # squared distance, in standard deviations, that holds nearly all pixels of a filled ellipse (its edge: 4)
+
+
+@njit(cache=True, nogil=True)
+def _invert(cov):  # type: ignore[no-untyped-def]
+    """Inverse (xx, xy, yy) and log-determinant of symmetric 2 x 2 matrices (K, 3)."""
+    out = np.empty((len(cov), 4))
+    for k in range(len(cov)):
+        det = max(cov[k, 0] * cov[k, 2] - cov[k, 1] * cov[k, 1], 1e-6)
+        out[k, 0], out[k, 1], out[k, 2] = cov[k, 2] / det, -cov[k, 1] / det, cov[k, 0] / det
+        out[k, 3] = np.log(det)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def overlaps(pixels, mean, cov):  # type: ignore[no-untyped-def]
+    """How many of ``pixels`` (N, 2) lie inside each ellipse (K,)."""
+    inverse = _invert(cov)
+    out = np.zeros(len(mean), np.int64)
+    for k in range(len(mean)):
+        for i in range(len(pixels)):
+            x, y = pixels[i, 0] - mean[k, 0], pixels[i, 1] - mean[k, 1]
+            if inverse[k, 0] * x * x + 2 * inverse[k, 1] * x * y + inverse[k, 2] * y * y <= NEAR:
+                out[k] += 1
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _reshape(seen, known, stiffness):  # type: ignore[no-untyped-def]
+    """Covariance with the axes' direction of ``seen`` and sizes between it (0) and ``known`` (1); (3,) each."""
+    sizes = np.empty((2, 2))
+    for k in range(2):
+        c = seen if k == 0 else known
+        middle, half = 0.5 * (c[0] + c[2]), np.hypot(0.5 * (c[0] - c[2]), c[1])
+        sizes[k, 0], sizes[k, 1] = middle + half, max(middle - half, 0.25)
+    angle = 0.5 * np.arctan2(2 * seen[1], seen[0] - seen[2])
+    a = stiffness * sizes[1, 0] + (1 - stiffness) * sizes[0, 0]
+    b = stiffness * sizes[1, 1] + (1 - stiffness) * sizes[0, 1]
+    cos, sin = np.cos(angle), np.sin(angle)
+    return a * cos * cos + b * sin * sin, (a - b) * cos * sin, a * sin * sin + b * cos * cos
+
+
+@njit(cache=True, nogil=True)
+def share_pixels(pixels, mean, cov, weight, stiffness, rounds):  # type: ignore[no-untyped-def]
+    """Divide ``pixels`` (N, 2) among ellipses by expectation maximisation; moves ``mean``, ``cov``, ``weight``.
+
+    Parameters
+    ----------
+    mean (K, 2), cov (K, 3: xx, xy, yy), weight (K,) : where the animals are expected, their shapes, their areas.
+    stiffness : 1 keeps the sizes of the axes and the weights, and only moves and turns; 0 lets all follow the pixels.
+
+    Returns
+    -------
+    owner (N,) the ellipse of each pixel, distance (N,) its squared distance to it in standard deviations.
+    """
+    count, k_count = len(pixels), len(mean)
+    known, area = cov.copy(), weight / weight.sum()
+    weight[:] = area
+    chance = np.empty(k_count)
+    owner, distance = np.zeros(count, np.int64), np.zeros(count)
+    for step in range(rounds + 1):
+        inverse = _invert(cov)
+        sums = np.zeros((k_count, 6))
+        for i in range(count):
+            best = -1e300
+            for k in range(k_count):
+                x, y = pixels[i, 0] - mean[k, 0], pixels[i, 1] - mean[k, 1]
+                d = inverse[k, 0] * x * x + 2 * inverse[k, 1] * x * y + inverse[k, 2] * y * y
+                chance[k] = np.log(weight[k]) - 0.5 * (d + inverse[k, 3])
+                if chance[k] > best:
+                    best, owner[i], distance[i] = chance[k], k, d
+            total = 0.0
+            for k in range(k_count):
+                chance[k] = np.exp(chance[k] - best)
+                total += chance[k]
+            for k in range(k_count):
+                r = chance[k] / total
+                if r > 1e-4:
+                    x, y = pixels[i, 0], pixels[i, 1]
+                    sums[k, 0] += r
+                    sums[k, 1] += r * x
+                    sums[k, 2] += r * y
+                    sums[k, 3] += r * x * x
+                    sums[k, 4] += r * x * y
+                    sums[k, 5] += r * y * y
+        if step == rounds:
+            break
+        for k in range(k_count):
+            n = sums[k, 0]
+            if n < 3:
+                continue
+            u, v = sums[k, 1] / n, sums[k, 2] / n
+            mean[k, 0], mean[k, 1] = u, v
+            seen = np.array([sums[k, 3] / n - u * u + 0.25, sums[k, 4] / n - u * v, sums[k, 5] / n - v * v + 0.25])
+            cov[k, 0], cov[k, 1], cov[k, 2] = _reshape(seen, known[k], stiffness)
+            weight[k] = stiffness * area[k] + (1 - stiffness) * n / count
+    return owner, distance

@@ -1,0 +1,98 @@
+"""From a map of deviations to blobs: connected regions with the outlines of animals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..synfish.raster import BOTTOM, COUNT, LEFT, RIGHT, TOP, moments
+from . import _blobs
+
+QUARTERS = 4  # levels of the map a standard deviation
+_RIM = 4  # pixels over which lens, codec and smoothing spread an edge
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What makes pixels a blob. Levels are quarters of a standard deviation, as `Background.deviation` gives them.
+
+    ``low``: pixels of a blob; ``high``: the brightest fifth of its pixels; ``faint``: share of that fifth's level
+    below which pixels are shadow; ``outline``: share of the neighbourhood's level at which an edge is drawn; ``gap``:
+    pixels that may part two pieces; ``close``: half of the width of cracks to be closed; ``smallest``: pixels.
+    """
+
+    low: int
+    high: int
+    faint: float
+    outline: float
+    gap: int
+    close: int
+    smallest: float
+
+
+@dataclass(eq=False)
+class Blob:
+    """A mask (h, w) uint8 whose first pixel is at ``left``, ``top``; ``sums`` (11,) as in `synfish.raster`; level."""
+
+    left: int
+    top: int
+    mask: NDArray[np.uint8]
+    sums: NDArray[np.float64]
+    level: float
+
+    @property
+    def area(self) -> float:
+        """Pixels."""
+        return float(self.sums[COUNT])
+
+    def pixels(self) -> NDArray[np.float64]:
+        """(N, 2) x, y of its pixels."""
+        y, x = np.nonzero(self.mask)
+        return np.column_stack([x + self.left, y + self.top]).astype(np.float64)
+
+
+def find_blobs(level: NDArray[np.uint8], t: Thresholds) -> list[Blob]:
+    """Blobs of a map (H, W) of deviations, in the order of their topmost pixels."""
+    runs = _blobs.find_runs(level, t.low)
+    label, number = _blobs.connect_runs(runs, t.gap)
+    facts = _blobs.component_facts(runs, label, number, level)
+    margin = max(t.close, 1) + 1
+    out: list[Blob] = []
+    for c in np.flatnonzero((facts[:, 0] >= t.smallest) & (facts[:, 5] >= t.high)).tolist():
+        left, top = int(facts[c, 1]) - margin, int(facts[c, 2]) - margin
+        mask = _blobs.cut_out(runs, label, c, facts[c], margin, level, max(t.low, t.faint * facts[c, 5]))
+        _blobs.keep_above_neighbours(mask, level, left, top, _RIM, t.outline)
+        mask = _blobs.close_mask(mask, t.close)
+        _blobs.fill_holes(mask, mask.size)
+        out += split_labels(*_blobs.label_mask(mask), left, top, level, t.smallest)
+    return out
+
+
+def split_labels(
+    labels: NDArray[np.int32], number: int, left: int, top: int, level: NDArray[np.uint8], smallest: float
+) -> list[Blob]:
+    """Return a blob for each label 1..number (h, w) of at least ``smallest`` pixels, cut to the image and its box."""
+    height, width = level.shape
+    x0, y0 = max(-left, 0), max(-top, 0)
+    labels = labels[y0 : height - top, x0 : width - left]
+    left, top = left + x0, top + y0
+    sums = _blobs.label_sums(labels, number, left, top)
+    levels = _blobs.level_facts(labels, number, left, top, level)
+    out = []
+    for k in np.flatnonzero(sums[:, COUNT] >= smallest).tolist():
+        i0, i1 = int(sums[k, LEFT] + 0.5) - left, int(sums[k, RIGHT] + 0.5) - left
+        j0, j1 = int(sums[k, TOP] + 0.5) - top, int(sums[k, BOTTOM] + 0.5) - top
+        mask = (labels[j0:j1, i0:i1] == k + 1).astype(np.uint8)
+        out.append(Blob(left + i0, top + j0, mask, sums[k], float(levels[k])))
+    return out
+
+
+def shapes(blobs: list[Blob]) -> dict[str, NDArray[np.float64]]:
+    """Columns (B,) of blobs: u, v, area, angle, major, minor, and ``fill``, the area over that of the like ellipse.
+
+    A filled ellipse has fill 1, a fish 0.9 and more, two crossing or touching ones less.
+    """
+    sums = np.array([b.sums for b in blobs]).reshape(-1, 11)
+    out = moments(sums)
+    out["fill"] = out["area"] / (4 * np.pi * out["major"] * out["minor"])
+    return out

@@ -1,0 +1,106 @@
+"""What the animals look like in one view, learnt from stretches of its video."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blobs import shapes
+from .look import CLEAR, Look
+from .video import Video
+
+if TYPE_CHECKING:
+    from .subtraction import BackgroundDetector
+
+Array = NDArray[np.float64]
+_STRETCHES, _LENGTH, _WARM = 5, 14, 6  # stretches of video, their frames, and those the background needs to settle
+_SPREADS = 2.2  # robust standard deviations of the logarithm that still are one animal
+
+
+FIRST = Look(
+    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=100, side=0, faint=0.12, gap=1,
+    close=2,
+)  # fmt: skip
+"""What is assumed before anything was seen."""
+
+
+def learn_look(detector: BackgroundDetector, video: Video, threads: int) -> Look:
+    """Watch a few stretches of the video, twice: the second time with the size that the first has found."""
+    look = FIRST
+    for _ in range(2):
+        table = _watch(detector, video, threads, look)
+        if len(table) < 5:
+            return look if look is not FIRST else _nothing(video)
+        look = _judge(table)
+    return look
+
+
+def _nothing(video: Video) -> Look:
+    note = f"{video.path.name}: nothing moves before the background; sizes could not be learnt"
+    return replace(FIRST, notes=(note,))
+
+
+def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look) -> Array:
+    """Table (N, 6) of blobs: area, major, minor, fill, mean level, share of its pixels that are brighter."""
+    model = detector.background
+    rows = []
+    for start in video.sample_numbers(_STRETCHES, min(_LENGTH, video.count)):
+        model.reset()
+        for picture in video.at(range(start, min(start + _LENGTH, video.count)), threads):
+            blobs, _ = detector.blobs(picture, look)
+            if picture.number - start >= min(_WARM, video.count // 2) and blobs:
+                facts = shapes(blobs)
+                bright = [model.brighter(picture, b) for b in blobs]
+                rows.append(
+                    np.column_stack([
+                        facts["area"], facts["major"], facts["minor"], facts["fill"], [b.level for b in blobs], bright,
+                    ])
+                )  # fmt: skip
+            detector.learn_from(picture, blobs, look)
+    model.reset()
+    return np.concatenate(rows) if rows else np.zeros((0, 6))
+
+
+def _judge(table: Array) -> Look:
+    """Typical sizes and their spread, from blobs that are mostly single animals, with noise below and pairs above."""
+    area, major, minor, fill, level, bright = table.T
+    # Half of all that moves, weighed by how much it differs, is in blobs below this: specks do not count.
+    anchor = _weighted_median(area, area * level)
+    animal = (area > 0.15 * anchor) & (area < 4 * anchor)
+    typical, spread = _centre(area[animal])
+    length, length_spread = _centre(major[animal])
+    near = animal & (area > 0.4 * typical) & (area < 2.5 * typical)
+    width = float(np.median(minor[near]))
+    usual = float(np.median(level[near]))
+    share = float(np.average(bright[near], weights=area[near]))
+    return Look(
+        smallest=max(0.12 * typical, 12.0),
+        typical=typical,
+        largest=typical * float(np.exp(_SPREADS * max(spread, 0.25))),
+        longest=length * float(np.exp(_SPREADS * max(length_spread, 0.15))),
+        major=length,
+        minor=width,
+        fill=float(np.clip(np.quantile(fill[near], 0.3), 0.5, 0.88)),
+        level=usual,
+        side=1 if share > 0.97 else -1 if share < 0.03 else 0,
+        faint=0.15,
+        gap=max(1, round(0.4 * width)),
+        # Animals that hardly differ from the background fall apart, clear ones have gaps that are real.
+        close=int(np.clip(round(1.2 * width * min(1.0, CLEAR / max(usual, 1.0))), 1, 8)),
+    )
+
+
+def _centre(values: Array) -> tuple[float, float]:
+    """Median, and robust standard deviation of the logarithm."""
+    logs = np.log(values)
+    middle = float(np.median(logs))
+    return float(np.exp(middle)), float(1.4826 * np.median(np.abs(logs - middle)))
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, 0.5 * total[-1])])

@@ -1,0 +1,49 @@
+"""What one animal looks like in a view."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blobs import Blob, shapes
+
+Array = NDArray[np.float64]
+CLEAR = 40.0  # quarters of a standard deviation at which outlines become whole
+
+
+@dataclass(frozen=True)
+class Look:
+    """Areas (px^2) ``smallest``, ``typical``, ``largest`` of one animal; ``major``, ``minor`` deviations, px.
+
+    ``longest``: largest major deviation of one animal, px. ``fill``: what its mask fills of the like ellipse, at least; ``level``: its typical deviation, quarters; ``side``:
+    -1 darker, 1 brighter than the background, 0 both; ``faint``, ``gap``, ``close``: see `blobs.Thresholds`.
+    """
+
+    smallest: float
+    typical: float
+    largest: float
+    longest: float
+    major: float
+    minor: float
+    fill: float
+    level: float
+    side: int
+    faint: float
+    gap: int
+    close: int
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def weak(self) -> bool:
+        """Whether the animals hardly differ from the background: parts of them are then not seen at all."""
+        return self.level < 1.25 * CLEAR
+
+    def score(self, blobs: list[Blob]) -> Array:
+        """(B,) 0..1: how much like an animal each blob is, by contrast and by size."""
+        if not blobs:
+            return np.zeros(0)
+        facts = shapes(blobs)
+        contrast = np.clip(np.array([b.level for b in blobs]) / max(self.level, 1.0), 0, 1)
+        size = np.minimum(facts["area"] / self.typical, 1.0)
+        too_large = np.minimum(self.largest / facts["area"], 1.0)
+        return np.asarray(np.clip(0.05 + 0.94 * contrast**0.25 * size**0.25 * too_large, 0, 0.99))

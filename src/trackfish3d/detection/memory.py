@@ -1,0 +1,200 @@
+"""Which pixels are whose, when animals touch or break into pieces: by what they looked like a moment ago.
+
+Every animal seen apart for a few frames is remembered as an ellipse with a velocity. When several of them lie in one
+blob, its pixels are divided among them; when one of them lies over several pieces, the pieces are joined. Blobs that
+nobody remembers are divided by their shape alone, if they are too large or too ragged to be one animal.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..synfish.raster import COUNT, SUM_X, SUM_XX, SUM_XY, SUM_Y, SUM_YY
+from . import _ellipses
+from .blobs import Blob, split_labels
+from .look import Look
+from .shape import divide_by_shape, fill_of
+
+Array = NDArray[np.float64]
+_GROWN_UP = 3  # frames seen apart before an animal's memory may divide a blob
+_ROUNDS = 8
+_HIDDEN = 0.2  # share of its area below which an animal counts as hidden
+
+
+@dataclass(eq=False)
+class Memory:
+    """Animals of one view: ``mean``, ``velocity`` (F, 2) px and px a frame, ``cov`` (F, 3), ``area`` (F,) px.
+
+    ``alone`` (F,) frames seen apart so far; ``missed`` (F,) frames since last seen.
+    """
+
+    forget_frames: int = 10
+    mean: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    velocity: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    cov: Array = field(default_factory=lambda: np.zeros((0, 3)))
+    area: Array = field(default_factory=lambda: np.zeros(0))
+    alone: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    missed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    COLUMNS = ("mean", "velocity", "cov", "area", "alone", "missed")
+
+    def step(self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, frames: int = 1) -> list[Blob]:
+        """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out."""
+        self.mean = self.mean + frames * self.velocity
+        linked = self._links(blobs)
+        out: list[Blob] = []
+        seen: list[int] = []
+        fresh: list[Blob] = []
+        for members, fish in _groups(linked):
+            parts = [blobs[b] for b in members]
+            if len(fish) > 1:
+                fish = self._believable(fish, parts, look)
+            if not fish:
+                fresh += [p for b in parts for p in divide_by_shape(b, level, look)]
+            elif len(fish) == 1 and len(parts) == 1:
+                pieces = divide_by_shape(parts[0], level, look)
+                if len(pieces) > 1:
+                    self.alone[fish[0]] = 0
+                    fresh += pieces
+                    self.missed[fish[0]] = self.forget_frames + 1
+                else:
+                    self._see(fish[0], parts[0], apart=True)
+                    seen.append(fish[0])
+                    out.append(parts[0])
+            else:
+                pieces_of, rest = self._share(fish, parts, level, look)
+                for k, piece in pieces_of:
+                    self._see(k, piece, apart=False)
+                    seen.append(k)
+                    out.append(piece)
+                fresh += rest
+        self.missed += frames
+        self.missed[seen] = 0
+        self.velocity[self.missed > 0] *= 0.8
+        self._forget()
+        for blob in fresh:
+            self._remember(blob)
+        return out + fresh
+
+    def _links(self, blobs: list[Blob]) -> NDArray[np.bool_]:
+        """(B, F) which blob may show (part of) which animal."""
+        out = np.zeros((len(blobs), len(self.mean)), np.bool_)
+        if not len(self.mean) or not blobs:
+            return out
+        reach = 3 * np.sqrt(np.maximum(self.cov[:, 0], self.cov[:, 2]))
+        for b, blob in enumerate(blobs):
+            h, w = blob.mask.shape
+            near = np.flatnonzero(
+                (self.mean[:, 0] > blob.left - reach)
+                & (self.mean[:, 0] < blob.left + w + reach)
+                & (self.mean[:, 1] > blob.top - reach)
+                & (self.mean[:, 1] < blob.top + h + reach)
+            )
+            if len(near):
+                inside = _ellipses.overlaps(blob.pixels(), self.mean[near], self.cov[near])
+                out[b, near] = (inside > 0.35 * self.area[near]) | (inside > 0.6 * blob.area)
+        self._reach_out(blobs, out)
+        return out
+
+    def _reach_out(self, blobs: list[Blob], linked: NDArray[np.bool_]) -> None:
+        """Link blobs and animals that are still alone to their nearest, within half a body length."""
+        free_b, free_f = np.flatnonzero(~linked.any(1)), np.flatnonzero(~linked.any(0) & (self.missed < 3))
+        if not len(free_b) or not len(free_f):
+            return
+        centre = np.array([blobs[b].sums[[SUM_X, SUM_Y]] / blobs[b].area for b in free_b])
+        apart = np.linalg.norm(centre[:, None] - self.mean[None, free_f], axis=2)
+        limit = 2 * np.sqrt(self.cov[free_f, 0] + self.cov[free_f, 2])
+        ratio = np.array([blobs[b].area for b in free_b])[:, None] / self.area[None, free_f]
+        cost = np.where((apart < limit) & (ratio > 0.4) & (ratio < 2.5), apart, np.inf)
+        while np.isfinite(cost).any():
+            i, j = np.unravel_index(int(np.argmin(cost)), cost.shape)
+            linked[free_b[i], free_f[j]] = True
+            cost[i], cost[:, j] = np.inf, np.inf
+
+    def _believable(self, fish: list[int], parts: list[Blob], look: Look) -> list[int]:
+        """Of several animals in one group, those whose memory counts; one, if the whole looks like one animal."""
+        grown = [k for k in fish if self.alone[k] >= _GROWN_UP]
+        if not grown:
+            grown = [max(fish, key=lambda k: self.area[k])]
+        if len(grown) > 1 and len(parts) == 1:
+            largest = max(grown, key=lambda k: self.area[k])
+            expected = self.area[grown].sum()
+            blob = parts[0]
+            if fill_of(blob) > look.fill and blob.area < min(1.3 * self.area[largest], 0.75 * expected):
+                return [largest]
+        return grown
+
+    def _share(
+        self, fish: list[int], parts: list[Blob], level: NDArray[np.uint8], look: Look
+    ) -> tuple[list[tuple[int, Blob]], list[Blob]]:
+        """Divide the pixels of ``parts`` among ``fish``; returns pieces by animal, and pieces that are nobody's."""
+        pixels = np.concatenate([p.pixels() for p in parts])
+        while True:
+            mean, cov, area = self.mean[fish].copy(), self.cov[fish].copy(), self.area[fish].copy()
+            owner, distance = _ellipses.share_pixels(pixels, mean, cov, area, 0.9, _ROUNDS)
+            count = np.bincount(owner, minlength=len(fish))
+            hidden = np.flatnonzero(count < np.maximum(_HIDDEN * self.area[fish], look.smallest))
+            if not len(hidden) or len(fish) == 1:
+                break
+            fish = [k for j, k in enumerate(fish) if j != hidden[np.argmin(count[hidden])]]
+        self.cov[fish] = cov
+        stray = distance > 4 * _ellipses.NEAR
+        owner = np.where(stray, -1, owner)
+        left, top = pixels.min(0).astype(np.int64)
+        right, bottom = pixels.max(0).astype(np.int64)
+        labels = np.zeros((bottom - top + 1, right - left + 1), np.int32)
+        at = (pixels - [left, top]).astype(np.int64)
+        labels[at[:, 1], at[:, 0]] = owner + 1
+        pieces = split_labels(labels, len(fish), int(left), int(top), level, 1)
+        taken = [k for j, k in enumerate(fish) if (owner == j).any()]
+        labels[...] = 0
+        labels[at[stray, 1], at[stray, 0]] = 1
+        rest = split_labels(labels, 1, int(left), int(top), level, look.smallest) if stray.any() else []
+        return list(zip(taken, pieces, strict=True)), rest
+
+    def _see(self, k: int, blob: Blob, apart: bool) -> None:
+        mean, cov = _moments(blob)
+        self.velocity[k] += 0.4 * (mean - self.mean[k])
+        self.mean[k] = mean
+        if apart:
+            share = 0.5 if self.alone[k] else 1.0
+            self.cov[k] += share * (cov - self.cov[k])
+            self.area[k] += share * (blob.area - self.area[k])
+            self.alone[k] += 1
+
+    def _remember(self, blob: Blob) -> None:
+        mean, cov = _moments(blob)
+        fresh = (mean[None], np.zeros((1, 2)), cov[None], np.array([blob.area]), np.array([1]), np.array([0]))
+        for name, value in zip(self.COLUMNS, fresh, strict=True):
+            setattr(self, name, np.concatenate([getattr(self, name), value]))
+
+    def _forget(self) -> None:
+        kept = self.missed <= np.where(self.alone >= _GROWN_UP, self.forget_frames, 1)
+        for name in self.COLUMNS:
+            setattr(self, name, getattr(self, name)[kept])
+
+
+def _moments(blob: Blob) -> tuple[Array, Array]:
+    s = blob.sums
+    n = s[COUNT]
+    u, v = s[SUM_X] / n, s[SUM_Y] / n
+    cov = np.array([s[SUM_XX] / n - u * u + 0.25, s[SUM_XY] / n - u * v, s[SUM_YY] / n - v * v + 0.25])
+    return np.array([u, v]), cov
+
+
+def _groups(linked: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
+    """Connected sets of blobs and animals, as (blobs, animals); every blob is in exactly one, animals without are not."""
+    left = set(range(len(linked)))
+    out = []
+    while left:
+        members, fish = {min(left)}, set()
+        while True:
+            more_fish = set(np.flatnonzero(linked[sorted(members)].any(0)).tolist())
+            more = members | set(np.flatnonzero(linked[:, sorted(more_fish)].any(1)).tolist()) if more_fish else members
+            if more == members and more_fish == fish:
+                break
+            members, fish = more, more_fish
+        left -= members
+        out.append((sorted(members), sorted(fish)))
+    return out

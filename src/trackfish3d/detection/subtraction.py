@@ -1,0 +1,137 @@
+"""The ``background`` detector: whatever differs from a static camera's background, divided into animals."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ..errors import InputError
+from . import _blobs
+from .background import Background
+from .blobs import QUARTERS, Blob, Thresholds, find_blobs
+from .detector import Detector, DetectorSettings, Seen
+from .learning import learn_look
+from .look import Look
+from .memory import Memory
+from .region import inside_polygon
+from .shape import hull, join_pieces
+from .video import Picture, Video
+
+_MARGIN = 3  # pixels around an animal from which the background learns nothing
+_DRIFT_EVERY = 8  # frames between two steps of the still background
+
+
+class BackgroundSettings(DetectorSettings):
+    """Settings of the background detector. What is None is learnt from the video."""
+
+    samples: int = Field(48, ge=5, le=250, description="pictures over the video that make the background")
+    low: float = Field(3.0, gt=0, le=30, description="standard deviations off the background of a blob's pixels")
+    high: float = Field(6.0, gt=0, le=60, description="standard deviations of the brightest fifth of a blob's pixels")
+    faint: float | None = Field(None, ge=0, lt=1, description="share of an animal's contrast below which is shadow")
+    outline: float = Field(0.35, ge=0, lt=1, description="share of the contrast nearby at which the outline is drawn")
+    side: str | None = Field(None, pattern="^(dark|bright|both)$", description="animals are dark, bright or both")
+    gap: int | None = Field(None, ge=0, le=30, description="pixels that may part two pieces of one animal")
+    close: int | None = Field(None, ge=0, le=30, description="half of the width of cracks to be closed, px")
+    min_area: float | None = Field(None, ge=1, description="smallest animal, px^2")
+    max_area: float | None = Field(None, ge=1, description="largest single animal, px^2")
+    max_length: float | None = Field(None, ge=1, description="longest single animal, px")
+    split: bool = Field(True, description="divide blobs of touching animals and join pieces of one")
+    remember_seconds: float = Field(0.4, ge=0, description="how long a hidden animal is remembered")
+    drift_seconds: float = Field(30.0, gt=0, description="time in which the background follows a change of light")
+    absorb_seconds: float = Field(300.0, gt=0, description="time in which a thing that stays becomes background")
+    region: str | None = Field(None, description="polygon to look in: 'x,y x,y x,y', px")
+
+
+class BackgroundDetector(Detector):
+    """Background subtraction for a static camera, learnt from the video itself."""
+
+    Settings = BackgroundSettings
+
+    def prepare(self, video: Video, threads: int = 1) -> list[str]:
+        """Learn the background, then what the animals look like."""
+        s: BackgroundSettings = self.settings
+        if not video.count:
+            raise InputError(f"{video.path}: has no frames")
+        self.background = Background.learn(video, s.samples, threads)
+        self._outside = None if s.region is None else ~inside_polygon(s.region, video.size)
+        self.fps = video.fps
+        self.look = self._chosen(learn_look(self, video, threads))
+        self.memory = Memory(forget_frames=max(2, round(s.remember_seconds * video.fps)))
+        self._last = -1
+        return list(self.look.notes)
+
+    def _chosen(self, look: Look) -> Look:
+        """Put the user's word over what was learnt."""
+        s: BackgroundSettings = self.settings
+        given = {
+            "faint": s.faint,
+            "side": None if s.side is None else {"dark": -1, "bright": 1, "both": 0}[s.side],
+            "gap": s.gap,
+            "close": s.close,
+            "smallest": s.min_area,
+            "largest": s.max_area,
+            "longest": None if s.max_length is None else s.max_length / 4,  # an ellipse is four of its deviations long
+        }
+        return replace(look, **{k: v for k, v in given.items() if v is not None})
+
+    def blobs(self, picture: Picture, look: Look) -> tuple[list[Blob], NDArray[np.uint8]]:
+        """Blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations."""
+        s: BackgroundSettings = self.settings
+        level = self.background.deviation(picture, look.side)
+        if self._outside is not None:
+            level[self._outside] = 0
+        thresholds = Thresholds(
+            low=round(QUARTERS * s.low), high=round(QUARTERS * s.high), faint=look.faint, outline=s.outline,
+            gap=look.gap, close=look.close, smallest=0.5 * look.smallest,
+        )  # fmt: skip
+        return find_blobs(level, thresholds), level
+
+    def learn_from(self, picture: Picture, blobs: list[Blob], look: Look) -> None:
+        """Let the background follow what is not an animal."""
+        taken = np.zeros(self.background.luma.still.shape, np.bool_)
+        margin = max(_MARGIN, look.close + 2)
+        for blob in blobs:
+            _blobs.paint(blob.mask, blob.left, blob.top, margin, taken)
+        self.background.follow(picture, taken)
+        if picture.number % _DRIFT_EVERY == _DRIFT_EVERY - 1:
+            s: BackgroundSettings = self.settings
+            rate, slow = (_DRIFT_EVERY / (t * self.fps) for t in (s.drift_seconds, s.absorb_seconds))
+            self.background.drift(picture, taken, min(rate, 1.0), min(slow, 1.0))
+
+    def see(self, picture: Picture) -> Seen:
+        """Find the animals in the next picture."""
+        s: BackgroundSettings = self.settings
+        look = self.look
+        blobs, level = self.blobs(picture, look)
+        self.learn_from(picture, blobs, look)
+        found = blobs
+        if s.split:
+            pieces = join_pieces(blobs, level, look)
+            found = self.memory.step(pieces, level, look, picture.number - self._last if self._last >= 0 else 1)
+        if look.weak:
+            found = [hull(b, level) if b.area <= look.largest else b for b in found]
+        self._last = picture.number
+        found = [b for b in found if b.area >= look.smallest]
+        return Seen.from_masks(found, look.score(found))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Background, its filter and the memory of animals, as arrays."""
+        b = self.background
+        arrays: dict[str, NDArray[Any]] = {"now": b.now, "variance": b.variance, "still": b.luma.still}
+        if b.blue is not None and b.red is not None:
+            arrays |= {"blue": b.blue.still, "red": b.red.still}
+        arrays |= {f"memory_{name}": getattr(self.memory, name) for name in Memory.COLUMNS}
+        return {**arrays, "last": np.array(self._last)}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take up a `state`; `prepare` has been called with the same video and settings."""
+        b = self.background
+        b.now, b.variance, b.luma.still = state["now"], state["variance"], state["still"]
+        if b.blue is not None and b.red is not None:
+            b.blue.still, b.red.still = state["blue"], state["red"]
+        for name in Memory.COLUMNS:
+            setattr(self.memory, name, state[f"memory_{name}"])
+        self._last = int(state["last"])
