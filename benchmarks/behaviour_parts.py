@@ -107,7 +107,7 @@ def measure_speed(frames: int, work: Path) -> dict[str, Any]:
 
 
 def command(folder: Path) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and peak megabytes of ``trackfish3d analyse``, start and compiled code's loading included."""
+    """Wall seconds, processor seconds and peak megabytes of ``trackfish3d analyse``, from start to end."""
     code = (
         "import sys, time, json; begin = time.perf_counter()\n"
         "from trackfish3d.cli.app import main\n"

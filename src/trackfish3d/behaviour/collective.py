@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._group_kernels import hulls, neighbours
-from .kinematics import heading, present
+from .kinematics import heading, present, speed
 
 Array = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ def centroid_world(position: ArrayLike) -> Array:
 def centroid_distance_world(position: ArrayLike) -> Array:
     """(T, N) distance of each animal from the centroid of all, world; NaN where it is alone."""
     x = np.asarray(position, dtype=np.float64)
-    return np.asarray(np.linalg.norm(x - _mean(x, least=2)[:, None], axis=-1))
+    return speed(x - _mean(x, least=2)[:, None])
 
 
 def spread_world(position: ArrayLike) -> Array:
@@ -101,6 +101,6 @@ def _mean(values: Array, least: int) -> Array:
     """(T, D) mean over the animals of (T, N, D) that are there; NaN where there are fewer than ``least``."""
     known = present(values)
     count = known.sum(1)
-    total = np.where(known[..., None], values, 0.0).sum(1)
+    total = np.einsum("tnd->td", np.where(known[..., None], values, 0.0))
     full = np.broadcast_to((count >= max(least, 1))[:, None], total.shape)
     return np.asarray(np.divide(total, count[:, None], out=np.full_like(total, np.nan), where=full))

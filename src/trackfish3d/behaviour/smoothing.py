@@ -160,8 +160,8 @@ def _prepared(
     if covariance is not None:
         R[:] = np.asarray(covariance, dtype=np.float64).reshape(T, N, 3, 3)
         with np.errstate(invalid="ignore", over="ignore"):
-            good = np.isfinite(R).all((2, 3)) & (np.linalg.det(np.where(np.isfinite(R), R, 0.0)) > 0)
-            good &= (R[..., 0, 0] > 0) & (R[..., 1, 1] > 0) & (R[..., 2, 2] > 0)
+            minor = R[..., 0, 0] * R[..., 1, 1] - R[..., 0, 1] ** 2
+            good = present(R.reshape(T, N, 9)) & (R[..., 0, 0] > 0) & (minor > 0) & (np.linalg.det(R) > 0)
         R[~good] = np.nan
     return z, R, alive, use
 
