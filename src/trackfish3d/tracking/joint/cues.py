@@ -41,26 +41,22 @@ def axis_ratio(difference, age, scale):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def cues(  # type: ignore[no-untyped-def]
-    now, memory_size, memory_axis, memory_frame, camera, log_size, axis, scales, out
-):
-    """Fill out (T, N) with the cues of each detection for each track.
+def likeness(now, size, axis, memory_size, memory_axis, memory_frame, scales):  # type: ignore[no-untyped-def]
+    """Cues of a detection of this log size and axis angle for a track with this memory of the same view.
 
-    memory_size, memory_axis, memory_frame (T, C) : log size, axis angle (NaN for none) and frame of the last detection
-    in each view (-1 for none). camera, log_size, axis (N,). scales : size scale, size chance, axis scale.
+    memory_size, memory_axis, memory_frame : log size, axis angle (NaN for none) and frame of its last detection there
+    (-1 for none). scales : size scale, size chance, axis scale; zero switches a cue off.
     """
-    out[:] = 0.0
-    for t in range(memory_size.shape[0]):
-        for d in range(camera.shape[0]):
-            c = camera[d]
-            if memory_frame[t, c] < 0:
-                continue
-            age = float(now - memory_frame[t, c])
-            if scales[0] > 0.0:
-                out[t, d] += size_ratio(log_size[d] - memory_size[t, c], age, scales[0], scales[1])
-            turned = axis[d] - memory_axis[t, c]
-            if scales[2] > 0.0 and not math.isnan(turned):
-                out[t, d] += axis_ratio(turned, age, scales[2])
+    total = 0.0
+    if memory_frame < 0:
+        return total
+    age = float(abs(now - memory_frame))
+    if scales[0] > 0.0:
+        total += size_ratio(size - memory_size, age, scales[0], scales[1])
+    turned = axis - memory_axis
+    if scales[2] > 0.0 and not math.isnan(turned):
+        total += axis_ratio(turned, age, scales[2])
+    return total
 
 
 @njit(cache=True, error_model="numpy")

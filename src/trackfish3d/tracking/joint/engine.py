@@ -13,9 +13,9 @@ from ...cameras.rig import CameraRig
 from ..kalman import predict
 from .belief import Belief, Sights
 from .births import sightings
-from .cues import chances, cues
+from .cues import chances
 from .kernels import add_dart, correct, hypotheses, look
-from .lookahead import alternatives, rollout
+from .lookahead import alternatives, compare
 from .packing import pack
 from .settings import JointSettings
 from .window import duplicates, explain
@@ -134,12 +134,11 @@ class Engine:
         n = len(pool)
         pixel, J, seen = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), bool)
         look(self.packed, pool.state, 1e-4 * self.belief.body_length, pixel, J, seen)
-        found, cue = np.zeros((n, views)), np.zeros((n, len(u)))
+        found = np.zeros((n, views))
         chances(
             pixel, seen, self.sizes, pool.memory_size, pool.confirmed, self.belief.clear, self.belief.hidden,
             self._typical, found,
         )  # fmt: skip
-        cues(frame, pool.memory_size, pool.memory_axis, pool.memory_frame, camera, size, axis, self.belief.scales, cue)
 
         members, weight = np.full((n, views), -1, np.int64), np.zeros(n)
         margin, per = np.full(n, np.inf), np.zeros(n)
@@ -147,14 +146,12 @@ class Engine:
             who = np.flatnonzero(pool.confirmed == sure)
             if not len(who):
                 continue
-            owner, sets, value = hypotheses(
-                pool.state[who], pool.cov[who], pixel[who], J[who], seen[who], found[who], begin, u, v, r, free,
-                cue[who], self._log_clutter, s.gate,
-            )  # fmt: skip
+            seeing = (pixel[who], J[who], seen[who], found[who])
+            owner, sets, value = self._hypotheses(who, pool.cov[who], seeing, frame, begin, u, v, r, size, axis, free)
             wide = None
             if sure:
                 owner, sets, value, wide = self._with_bursts(
-                    who, elapsed, owner, sets, value, pixel, J, seen, found, begin, u, v, r, free, cue
+                    who, elapsed, owner, sets, value, seeing, frame, begin, u, v, r, size, axis, free
                 )
                 chosen, _, stopped = pack(owner, sets, value, len(who), len(u), s.most_nodes)
                 self.stopped += stopped
@@ -197,26 +194,32 @@ class Engine:
         self._prune(frame, log.members, rows.stop)
         return log
 
+    def _hypotheses(self, who, cov, seeing, frame, begin, u, v, r, size, axis, free):  # type: ignore[no-untyped-def]
+        """What tracks ``who`` may be in this frame under these covariances: see `kernels.hypotheses`."""
+        pool = self.pool
+        return hypotheses(
+            pool.state[who], cov, *seeing, pool.memory_size[who], pool.memory_axis[who], pool.memory_frame[who], frame,
+            begin, u, v, r, size, axis, free, self.belief.scales, self._log_clutter, self.settings.gate,
+        )  # fmt: skip
+
     def _with_bursts(  # type: ignore[no-untyped-def]
-        self, who, elapsed, owner, sets, value, pixel, J, seen, found, begin, u, v, r, free, cue
+        self, who, elapsed, owner, sets, value, seeing, frame, begin, u, v, r, size, axis, free
     ):
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained.
 
         Returns owner, sets, value, and which hypotheses (H,) are of a dart.
         """
         best = sets[_best_each(owner, value, len(who))]
-        expected = (found[who] > 0.5).sum(1)
+        expected = (seeing[3] > 0.5).sum(1)
         poor = np.flatnonzero((best >= 0).sum(1) < expected)
         wide = np.zeros(len(owner), bool)
         if not len(poor) or self.settings.burst_share <= 0:
             return owner, sets, value, wide
-        rows = who[poor]
-        cov = self.pool.cov[rows]
-        self._widen(cov, np.arange(len(rows)), elapsed)
-        more_owner, more_sets, more_value = hypotheses(
-            self.pool.state[rows], cov, pixel[rows], J[rows], seen[rows], found[rows], begin, u, v, r, free, cue[rows],
-            self._log_clutter, self.settings.gate,
-        )  # fmt: skip
+        cov = self.pool.cov[who[poor]]
+        self._widen(cov, np.arange(len(poor)), elapsed)
+        more_owner, more_sets, more_value = self._hypotheses(
+            who[poor], cov, tuple(a[poor] for a in seeing), frame, begin, u, v, r, size, axis, free
+        )
         real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
         owner = np.concatenate([owner, poor[more_owner[real]]])
         order = np.argsort(owner, kind="stable")
@@ -229,33 +232,27 @@ class Engine:
     ):
         """Try doubtful choices on the frames that follow; returns the better one."""
         s, b, pool = self.settings, self.belief, self.pool
-        m = rows.stop - rows.start
-        other, loss = alternatives(owner, sets, value, chosen, m, s.doubt, s.most_nodes)
-        for k in range(len(other)):
-            tracks = np.flatnonzero((sets[other[k]] != sets[chosen]).any(1))
+        for other in alternatives(owner, sets, value, chosen, rows.stop - rows.start, s.doubt, s.most_nodes):
+            tracks = np.flatnonzero((sets[other] != sets[chosen]).any(1))
             if len(tracks) < 2:
                 continue
-            blocked = np.zeros(len(sights.u), bool)
-            found = np.empty(2)
-            for i, choice in enumerate((chosen, other[k])):
-                h = choice[tracks]
-                cov = pool.cov[who[tracks]].copy()
-                self._widen(cov, np.flatnonzero(wide[h]), elapsed)
-                members = np.where(sets[h] >= 0, sets[h] + rows.start, -1)
-                rows_t = who[tracks]
-                found[i] = value[h].sum() + rollout(
-                    self.packed, self.sizes, pool.state[rows_t].copy(), cov, pixel[rows_t].copy(), J[rows_t].copy(), members,
-                    pool.memory_size[rows_t].copy(), pool.memory_axis[rows_t].copy(), pool.memory_frame[rows_t].copy(),
-                    ahead.frames, ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size,
-                    sights.axis, s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical,
-                    b.acceleration**2, 1e-4 * b.body_length, s.gate, s.most_nodes, blocked,
-                )  # fmt: skip
+            held = who[tracks]
+            both = np.stack([chosen[tracks], other[tracks]])
+            cov = np.stack([pool.cov[held]] * 2)
+            for k in range(2):
+                self._widen(cov[k], np.flatnonzero(wide[both[k]]), elapsed)
+            lead = compare(
+                self.packed, self.sizes, *(np.stack([a[held]] * 2) for a in (pool.state,)), cov,
+                *(np.stack([a[held]] * 2) for a in (pixel, J)), np.where(sets[both] >= 0, sets[both] + rows.start, -1),
+                *(np.stack([a[held]] * 2) for a in (pool.memory_size, pool.memory_axis, pool.memory_frame)),
+                ahead.frames, ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size,
+                sights.axis, s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical,
+                b.acceleration**2, 1e-4 * b.body_length, s.gate, s.most_nodes,
+            )  # fmt: skip
             self.tried += 1
-            if found[1] > found[0] + 1e-6:
+            if lead + value[both[1]].sum() - value[both[0]].sum() > 1e-6:
                 self.changed += 1
-                chosen = chosen.copy()
-                chosen[tracks] = other[k][tracks]
-                break  # the others were alternatives to the old choice
+                return np.where(np.isin(np.arange(len(chosen)), tracks), other, chosen)
         return chosen
 
     def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:

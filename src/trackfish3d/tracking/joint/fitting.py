@@ -23,6 +23,7 @@ from .paths import Paths
 Array = NDArray[np.float64]
 _SHORTEST = 8  # frames; shorter tracks may be chance
 _GRID = 2.0 ** (np.arange(-4, 5) / 2.0)
+_MOST_ROWS = 3000  # of tracks that motion is fitted to
 _PRIOR = 20.0  # detections' worth of the first belief that a count starts from
 
 
@@ -57,6 +58,7 @@ def _noise(
     ]
     scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
     acceleration = belief.acceleration
+    paths = paths.take(paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)])
     for _ in range(2):
         values = [
             track_likelihood(

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from ...cameras._kernels import GLASS_MARGIN, project_within
+from .cues import likeness
 
 TAIL_SHARE = 0.1
 TAIL_SCALE = 4.0
@@ -137,15 +138,17 @@ def innovation(P, pixel, J, u, v, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def hypotheses(  # type: ignore[no-untyped-def]
-    state, cov, pixel, J, seen, found, camera_begin, u, v, r, free, cue, log_clutter, gate
+    state, cov, pixel, J, seen, found, memory_size, memory_axis, memory_frame, now, camera_begin, u, v, r, log_size,
+    axis, free, scales, log_clutter, gate
 ):
     """What each track may be in this frame: sets of detections, at most one a view, with their log-likelihood ratios.
 
     Parameters
     ----------
     state (T, 6), cov (T, 6, 6) : predicted. pixel, J, seen : of `look`. found (T, C) : chance to be detected.
-    camera_begin (C + 1,) : first detection of each camera; u, v, r (N,) px; free (N,) bool : may be used.
-    cue (T, N) : log-likelihood ratio of size and shape. log_clutter (C,) : log density of false detections, 1/px^2.
+    memory_size, memory_axis, memory_frame (T, C), scales : see `cues.likeness`; now : number of this frame.
+    camera_begin (C + 1,) : first detection of each camera; u, v, r, log_size, axis (N,); free (N,) bool : may be used.
+    log_clutter (C,) : log density of false detections, 1/px^2.
     gate : largest squared innovation.
 
     Returns
@@ -160,11 +163,12 @@ def hypotheses(  # type: ignore[no-untyped-def]
     count = 0
     near = np.empty(_MOST_VIEW, np.int64)
     near_d = np.empty(_MOST_VIEW)
+    near_cue = np.empty(_MOST_VIEW)
     width = _BEAM * (_MOST_VIEW + 1)
     x, P = np.empty((2, width, 3)), np.empty((2, width, 3, 3))
     ll, det = np.empty((2, width)), np.empty((2, width, n_views), np.int64)
     for t in range(n_tracks):
-        now = 0
+        side = 0
         size = 1
         x[0, 0] = state[t, :3]
         P[0, 0] = cov[t, :3, :3]
@@ -189,37 +193,42 @@ def hypotheses(  # type: ignore[no-untyped-def]
             gained = math.log(max(found[t, c], 1e-6)) - log_clutter[c]
             if k == 0:
                 for p in range(size):
-                    ll[now, p] += lost
+                    ll[side, p] += lost
                 continue
-            new = 1 - now
+            for i in range(k):
+                d = near[i]
+                near_cue[i] = likeness(
+                    now, log_size[d], axis[d], memory_size[t, c], memory_axis[t, c], memory_frame[t, c], scales
+                )
+            new = 1 - side
             n = 0
             for p in range(size):
-                x[new, n] = x[now, p]
-                P[new, n] = P[now, p]
-                ll[new, n] = ll[now, p] + lost
-                det[new, n] = det[now, p]
+                x[new, n] = x[side, p]
+                P[new, n] = P[side, p]
+                ll[new, n] = ll[side, p] + lost
+                det[new, n] = det[side, p]
                 n += 1
                 for i in range(k):
                     d = near[i]
-                    x[new, n] = x[now, p]
-                    P[new, n] = P[now, p]
-                    det[new, n] = det[now, p]
+                    x[new, n] = x[side, p]
+                    P[new, n] = P[side, p]
+                    det[new, n] = det[side, p]
                     det[new, n, c] = d
                     density = absorb(x[new, n], P[new, n], state[t, :3], pixel[t, c], J[t, c], u[d], v[d], r[d])
-                    ll[new, n] = ll[now, p] + density + gained + cue[t, d]
+                    ll[new, n] = ll[side, p] + density + gained + near_cue[i]
                     n += 1
-            now = new
+            side = new
             size = n
             if size > _BEAM:
-                order = np.argsort(-ll[now, :size])
+                order = np.argsort(-ll[side, :size])
                 order = np.sort(order[:_BEAM])  # in place, and the empty set, which came first, may go: see below
                 for i in range(_BEAM):
                     s = order[i]
                     if s != i:
-                        x[now, i] = x[now, s]
-                        P[now, i] = P[now, s]
-                        ll[now, i] = ll[now, s]
-                        det[now, i] = det[now, s]
+                        x[side, i] = x[side, s]
+                        P[side, i] = P[side, s]
+                        ll[side, i] = ll[side, s]
+                        det[side, i] = det[side, s]
                 size = _BEAM
         nothing = 0.0
         for c in range(n_views):
@@ -234,12 +243,12 @@ def hypotheses(  # type: ignore[no-untyped-def]
         for p in range(size):
             empty = True
             for c in range(n_views):
-                if det[now, p, c] >= 0:
+                if det[side, p, c] >= 0:
                     empty = False
-            if empty or ll[now, p] < nothing:
+            if empty or ll[side, p] < nothing:
                 continue  # explains less than saying nothing
-            owner[count], weight[count] = t, ll[now, p]
-            members[count] = det[now, p]
+            owner[count], weight[count] = t, ll[side, p]
+            members[count] = det[side, p]
             count += 1
     return owner[:count], members[:count], weight[:count]
 

@@ -8,56 +8,72 @@ import numpy as np
 from numba import njit
 
 from ..kalman import predict
-from .cues import chances, cues
+from .cues import chances
 from .kernels import correct, hypotheses, look
-from .packing import pack
+from .packing import components, pack
+
+_SETTLED = 30.0  # log-likelihood by which one reading must lead to be taken at once
+_AGREED = 6  # frames with the same choices after which two readings are one
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True)
 def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  # type: ignore[no-untyped-def]
     """Other choices for groups of tracks that are nearly as good.
 
-    Returns other (K, T) hypothesis of each track, and loss (K,) against the best choice. For each track whose own
-    hypothesis has a rival, that hypothesis is forbidden and all is packed again.
+    Returns other (K, T) hypothesis of each track. For each track whose own hypothesis has a rival that another track
+    must give way to, that hypothesis is forbidden, and the tracks that may share detections with it are packed again.
     """
     n = chosen.shape[0]
+    first = np.searchsorted(owner, np.arange(n + 1))
+    label = components(owner, sets, n, n_detections)
     other = np.empty((n, n), np.int64)
-    loss = np.empty(n)
     count = 0
-    total = 0.0
-    for t in range(n):
-        total += value[chosen[t]]
     for t in range(n):
         mine = chosen[t]
         rival = False
-        for h in range(np.searchsorted(owner, t), np.searchsorted(owner, t + 1)):
-            if h != mine and value[h] > value[mine] - 2.0 * doubt and _touches(sets, h, chosen, t):
+        for h in range(first[t], first[t + 1]):
+            if h != mine and value[h] > value[mine] - 2.0 * doubt and _touches(sets, h, chosen, t, label):
                 rival = True
                 break
         if not rival:
             continue
-        trial = value.copy()
-        trial[mine] = -1e9
-        found, _, _ = pack(owner, sets, trial, n, n_detections, most_nodes)
-        lost = total
-        for s in range(n):
-            lost -= value[found[s]]
-        if lost > doubt:
+        group = np.flatnonzero(label == label[t])
+        size = 0
+        for s in group:
+            size += first[s + 1] - first[s]
+        part_owner, part_value = np.empty(size, np.int64), np.empty(size)
+        part_sets, part = np.empty((size, sets.shape[1]), np.int64), np.empty(size, np.int64)
+        k = 0
+        total = 0.0
+        for i in range(group.shape[0]):
+            s = group[i]
+            total += value[chosen[s]]
+            for h in range(first[s], first[s + 1]):
+                part_owner[k], part_value[k], part_sets[k], part[k] = i, value[h], sets[h], h
+                if h == mine:
+                    part_value[k] = -1e9
+                k += 1
+        found, _, _ = pack(part_owner, part_sets, part_value, group.shape[0], n_detections, most_nodes)
+        trial = chosen.copy()
+        for i in range(group.shape[0]):
+            trial[group[i]] = part[found[i]]
+            total -= value[part[found[i]]]
+        if total > doubt:
             continue
         same = False
         for k in range(count):
-            same = same or np.all(other[k] == found)
+            same = same or np.all(other[k] == trial)
         if not same:
-            other[count], loss[count] = found, lost
+            other[count] = trial
             count += 1
-    return other[:count], loss[:count]
+    return other[:count]
 
 
 @njit(cache=True)
-def _touches(sets, h, chosen, t):  # type: ignore[no-untyped-def]
+def _touches(sets, h, chosen, t, label):  # type: ignore[no-untyped-def]
     """Whether a hypothesis wants a detection that another track has."""
     for s in range(chosen.shape[0]):
-        if s != t:
+        if s != t and label[s] == label[t]:
             for c in range(sets.shape[1]):
                 if sets[h, c] >= 0 and sets[h, c] == sets[chosen[s], c]:
                     return True
@@ -65,49 +81,58 @@ def _touches(sets, h, chosen, t):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def rollout(  # type: ignore[no-untyped-def]
+def compare(  # type: ignore[no-untyped-def]
     packed, sizes, state, cov, pixel, J, members, memory_size, memory_axis, memory_frame, frames, offsets, first, camera,
-    u, v, r, log_size, axis, horizon, clear, hidden, log_clutter, scales, typical, q, h, gate, most_nodes, blocked
+    u, v, r, log_size, axis, horizon, clear, hidden, log_clutter, scales, typical, q, h, gate, most_nodes
 ):
-    """Follow some tracks alone over the next frames from a choice in this one; the sum of their log-likelihood ratios.
+    """Follow some tracks alone over the next frames from two choices in this one.
 
-    state (T, 6), cov (T, 6, 6) : predicted for the frame ``first``, members (T, C) : rows of all detections that they
-    are in it. frames (F,), offsets (F + 1,) : of all detections; blocked (N,) : detections that others hold already.
+    All of state (2, T, 6), cov, pixel, J, members (2, T, C), memory_size, memory_axis, memory_frame hold both readings
+    of frame number ``first`` of ``frames`` (F,), whose detections are rows offsets[first]:offsets[first + 1]; members
+    are such rows. Returns the log-likelihood of the second reading against the first. It ends when one leads clearly,
+    or when both have chosen the same for a while.
     """
-    n, n_views = members.shape
-    correct(state, cov, pixel, J, members, u, v, r)
+    n, n_views = members.shape[1:]
     shown = np.ones(n, np.bool_)
-    seen = np.zeros((n, n_views), np.bool_)
-    found = np.zeros((n, n_views))
-    total = 0.0
-    for t in range(n):
-        for c in range(n_views):
-            if members[t, c] >= 0:
-                memory_size[t, c], memory_axis[t, c] = log_size[members[t, c]], axis[members[t, c]]
-                memory_frame[t, c] = frames[first]
+    seen, found = np.zeros((n, n_views), np.bool_), np.zeros((n, n_views))
+    now = np.empty((2, n, n_views), np.int64)
     dt = np.empty(n)
+    for w in range(2):
+        _remember(members[w], frames[first], 0, log_size, axis, memory_size[w], memory_axis[w], memory_frame[w])
+        correct(state[w], cov[w], pixel[w], J[w], members[w], u, v, r)
+    lead = 0.0
+    agreed = 0
     for k in range(first + 1, min(first + 1 + horizon, frames.shape[0])):
-        dt[:] = frames[k] - frames[k - 1]
-        predict(state, cov, dt, q)
-        look(packed, state, h, pixel, J, seen)
+        dt[:] = abs(frames[k] - frames[k - 1])
         a, b = offsets[k], offsets[k + 1]
-        m = b - a
-        chances(pixel, seen, sizes, memory_size, shown, clear, hidden, typical, found)
-        cue = np.zeros((n, m))
-        cues(frames[k], memory_size, memory_axis, memory_frame, camera[a:b], log_size[a:b], axis[a:b], scales, cue)
         begin = np.searchsorted(camera[a:b], np.arange(n_views + 1))
-        owner, sets, value = hypotheses(
-            state, cov, pixel, J, seen, found, begin, u[a:b], v[a:b], r[a:b], ~blocked[a:b], cue, log_clutter, gate
-        )
-        chosen, _, _ = pack(owner, sets, value, n, m, most_nodes)
-        now = np.empty((n, n_views), np.int64)
-        for t in range(n):
-            total += value[chosen[t]]
-            for c in range(n_views):
-                d = sets[chosen[t], c]
-                now[t, c] = d
-                if d >= 0:
-                    memory_size[t, c], memory_axis[t, c] = log_size[a + d], axis[a + d]
-                    memory_frame[t, c] = frames[k]
-        correct(state, cov, pixel, J, now, u[a:b], v[a:b], r[a:b])
-    return total
+        free = np.ones(b - a, np.bool_)
+        for w in range(2):
+            predict(state[w], cov[w], dt, q)
+            look(packed, state[w], h, pixel[w], J[w], seen)
+            chances(pixel[w], seen, sizes, memory_size[w], shown, clear, hidden, typical, found)
+            owner, sets, value = hypotheses(
+                state[w], cov[w], pixel[w], J[w], seen, found, memory_size[w], memory_axis[w], memory_frame[w],
+                frames[k], begin, u[a:b], v[a:b], r[a:b], log_size[a:b], axis[a:b], free, scales, log_clutter, gate,
+            )  # fmt: skip
+            chosen, _, _ = pack(owner, sets, value, n, b - a, most_nodes)
+            for t in range(n):
+                lead += value[chosen[t]] if w == 1 else -value[chosen[t]]
+                now[w, t] = sets[chosen[t]]
+            _remember(now[w], frames[k], a, log_size, axis, memory_size[w], memory_axis[w], memory_frame[w])
+            correct(state[w], cov[w], pixel[w], J[w], now[w], u[a:b], v[a:b], r[a:b])
+        agreed = agreed + 1 if np.all(now[0] == now[1]) else 0
+        if abs(lead) > _SETTLED or agreed >= _AGREED:
+            break
+    return lead
+
+
+@njit(cache=True)
+def _remember(members, frame, start, log_size, axis, memory_size, memory_axis, memory_frame):  # type: ignore[no-untyped-def]
+    """Keep the last look of each track in each view; members (T, C) count from row ``start``."""
+    for t in range(members.shape[0]):
+        for c in range(members.shape[1]):
+            d = members[t, c]
+            if d >= 0:
+                memory_size[t, c], memory_axis[t, c] = log_size[start + d], axis[start + d]
+                memory_frame[t, c] = frame

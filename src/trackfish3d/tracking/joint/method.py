@@ -110,9 +110,8 @@ def best_start(rig, detections, belief, settings):
     for share in (0.01, 0.04, 0.16):
         step = share * belief.body_length
         trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step)
-        engine, _, _ = pilot(rig, detections, trial, settings, 60)
+        engine, _, _ = pilot(rig, detections, trial, settings, 40)
         evidence = sum(float(g.weight[np.isin(g.name, list(engine.confirmed))].sum()) for g in engine.logs)
-        print('   start', share, round(evidence), len(engine.confirmed))
         if evidence > top:
             best, top = trial, evidence
     return best

@@ -28,7 +28,7 @@ def pack(owner, members, weight, n_tracks, n_detections, most_nodes):  # type: i
     """
     first = np.searchsorted(owner, np.arange(n_tracks + 1))
     chosen = first[:-1].copy()
-    component = _components(owner, members, n_tracks, n_detections)
+    component = components(owner, members, n_tracks, n_detections)
     order = np.argsort(component, kind="mergesort")
     gap = 0.0
     stopped = 0
@@ -52,7 +52,7 @@ def pack(owner, members, weight, n_tracks, n_detections, most_nodes):  # type: i
 
 
 @njit(cache=True)
-def _components(owner, members, n_tracks, n_detections):  # type: ignore[no-untyped-def]
+def components(owner, members, n_tracks, n_detections):  # type: ignore[no-untyped-def]
     """Label (T,) of tracks; those that may want one detection have one label."""
     parent = np.arange(n_tracks)
     holder = np.full(n_detections, -1, np.int64)
