@@ -33,7 +33,7 @@ def recordings_of(folders: list[Path]) -> list[Path]:
 
 
 def trained(name: str, scenes: list[Scene], held_out: list[Scene], args: Any, changes: dict[str, Any]) -> Trainer:
-    pairs = sum(len(window) for s in scenes for window in s.windows(3))
+    pairs = sum(len(window) for s in scenes for window in s.windows(fast_recipe().window))
     epochs = max(2, math.ceil(args.frames / pairs))
     settings = fast_recipe(epochs=epochs, warmup_epochs=epochs // 4, **changes)
     trainer = Trainer(scenes, settings, args.work / name, held_out)
