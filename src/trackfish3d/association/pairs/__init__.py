@@ -1,0 +1,1 @@
+"""Are two detections of different cameras one animal? What shape and surroundings say beyond geometry, learned."""
