@@ -18,8 +18,8 @@ class Belief:
     """Parameters of the likelihoods; C cameras.
 
     ``noise`` (C,) standard deviation of a centroid, as a share of its box's diagonal, or px where ``points``.
-    ``acceleration`` standard deviation of the velocity's change in a frame, ``velocity`` of an unknown velocity, world
-    units a frame. ``clear``, ``hidden`` (C,) chance to be detected in full view, and at the place of another.
+    ``acceleration`` standard deviation of the velocity's change in a frame, ``velocity`` of an unknown velocity, ``dart``
+    of the velocity's change when an animal darts, world units a frame. ``clear``, ``hidden`` (C,) chance to be detected in full view, and at the place of another.
     ``clutter`` (C,) false detections a px^2 and frame. ``births`` new animals a world unit^3 and frame.
     ``body_length`` world units. ``scales`` (3,): see `cues.cues`; zero switches a cue off.
     """
@@ -27,6 +27,7 @@ class Belief:
     noise: Array
     acceleration: float
     velocity: float
+    dart: float
     clear: Array
     hidden: Array
     clutter: Array

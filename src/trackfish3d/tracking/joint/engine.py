@@ -257,7 +257,7 @@ class Engine:
 
     def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
         """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
-        variance = (self.settings.burst_scale * self.belief.acceleration) ** 2 * elapsed
+        variance = self.belief.dart**2 * elapsed
         for k in rows:
             add_dart(cov[k], variance)
 

@@ -80,8 +80,12 @@ def mirror(state, cov):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def meeting(past, past_cov, future, future_cov, gap, q, share, scale):  # type: ignore[no-untyped-def]
-    """Log density that a past state becomes a future one ``gap`` frames later; with chance ``share`` it darted."""
+def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: ignore[no-untyped-def]
+    """Log density that a past state becomes a future one ``gap`` frames later.
+
+    q : variance of acceleration. In each frame it darted with chance ``share``: a change of velocity of variance
+    ``dart``, somewhere in the gap.
+    """
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
     state[0], cov[0] = past, past_cov
     dt[0] = gap
@@ -90,8 +94,11 @@ def meeting(past, past_cov, future, future_cov, gap, q, share, scale):  # type: 
     calm = _density(difference, cov[0] + future_cov)
     if share <= 0.0:
         return calm
-    state[0], cov[0] = past, past_cov
-    predict(state, cov, dt, q * scale * scale)
+    for k in range(3):  # at a moment spread evenly over the gap: mean square way gap^2 / 3
+        cov[0, k, k] += dart * gap * gap / 3.0
+        cov[0, 3 + k, 3 + k] += dart
+        cov[0, k, 3 + k] += 0.5 * dart * gap
+        cov[0, 3 + k, k] += 0.5 * dart * gap
     chance = min(share * gap, 0.5)
     dart = _density(difference, cov[0] + future_cov)
     top = max(calm, dart)

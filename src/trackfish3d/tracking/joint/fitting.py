@@ -24,24 +24,26 @@ Array = NDArray[np.float64]
 _SHORTEST = 8  # frames; shorter tracks may be chance
 _GRID = 2.0 ** (np.arange(-4, 5) / 2.0)
 _MOST_ROWS = 3000  # of tracks that motion is fitted to
+_DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an axis, or ...
+_DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
 _PRIOR = 20.0  # detections' worth of the first belief that a count starts from
 
 
 def fit(
-    rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float, dart: float
+    rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float
 ) -> Belief:
     """Return the belief that fits these tracks; the old one where they are too few.
 
-    frames : number of frames that the tracks come from; share, dart : chance and size of darts.
+    frames : number of frames that the tracks come from; share : chance of a dart in a frame.
     """
     paths = paths.longer_than(_SHORTEST)
     if not len(paths.name):
         return belief
-    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share, dart)))
+    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share)))
 
 
 def _noise(
-    rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float, dart: float
+    rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float
 ) -> Belief:
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
@@ -64,12 +66,16 @@ def _noise(
             track_likelihood(
                 rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v,
                 np.maximum(sights.noise * scale, FLOOR_PX), (acceleration * g) ** 2, belief.velocity**2,
-                belief.body_length**2, h, share, dart,
+                belief.body_length**2, h, share, belief.dart**2,
             )
             for g in _GRID
         ]  # fmt: skip
         acceleration *= float(_GRID[int(np.argmax(values))])
-    return belief.with_(noise=belief.noise * scale, acceleration=acceleration)
+    speed = np.sqrt(np.mean(np.sum(paths.state[:, 3:] ** 2, axis=1)) / 3.0)  # along one axis
+    return belief.with_(
+        noise=belief.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
+        dart=float(max(_DART_SPEEDS * speed, _DART_SCALE * acceleration)),
+    )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
@@ -112,8 +118,8 @@ def track_likelihood(  # type: ignore[no-untyped-def]
     """Log density of all detections of tracks under the motion model, each frame's given those before it.
 
     begin (T + 1,), frame (N,), members (N, C); around (N, 6) : states about which cameras are linear. q, v0, p0 :
-    variances of acceleration, first velocity and first position. With chance ``share`` a frame holds a dart, whose
-    acceleration is ``dart`` times as large; without it, a few darts would pass for restless swimming.
+    variances of acceleration, first velocity and first position. With chance ``share`` a frame holds a dart, a
+    change of velocity of variance ``dart``; without it, a few darts would pass for restless swimming.
     """
     pixel, J = np.empty(2), np.empty((2, 3))
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
@@ -132,7 +138,7 @@ def track_likelihood(  # type: ignore[no-untyped-def]
                 predict(state, cov, dt, q)
             x0 = around[i, :3]
             other, other_cov = state[0].copy(), cov[0].copy()
-            add_dart(other_cov, q * dart * dart)
+            add_dart(other_cov, dart)
             calm, darted = math.log(1.0 - share), math.log(share) if share > 0.0 else -np.inf
             for c in range(members.shape[1]):
                 d = members[i, c]

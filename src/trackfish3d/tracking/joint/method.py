@@ -61,7 +61,7 @@ def mend(rig, sights, paths, belief, settings):
         fwd, bwd = both_ways(rig, sights, paths, belief)
         one, other, odds = swap_odds(
             paths.name, paths.frame, np.argsort(paths.frame, kind="stable"), fwd[2], fwd[3], bwd[2], bwd[3],
-            settings.swap_reach * belief.body_length, belief.acceleration**2, settings.burst_share, settings.burst_scale, -3.0)
+            settings.swap_reach * belief.body_length, belief.acceleration**2, settings.burst_share, belief.dart**2, -3.0)
         paths, done = unswap(paths, Swaps(one, other, odds), settings.swap_least)
         if done:
             paths = refilter(rig, sights, paths, belief)
@@ -109,7 +109,7 @@ def best_start(rig, detections, belief, settings):
     best, top = belief, -np.inf
     for share in (0.01, 0.04, 0.16):
         step = share * belief.body_length
-        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step)
+        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
         engine, _, _ = pilot(rig, detections, trial, settings, 40)
         evidence = sum(float(g.weight[np.isin(g.name, list(engine.confirmed))].sum()) for g in engine.logs)
         if evidence > top:
@@ -136,7 +136,7 @@ def refit(rig, detections, belief, settings):
         return belief
     paths = Paths.of(engine.logs, engine.confirmed)
     smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-    return fit(rig, sights, paths, len(part.frames), belief, settings.burst_share, settings.burst_scale)
+    return fit(rig, sights, paths, len(part.frames), belief, settings.burst_share)
 
 
 def first_belief(rig: CameraRig, detections: Detections) -> Belief:
@@ -153,7 +153,7 @@ def first_belief(rig: CameraRig, detections: Detections) -> Belief:
     area = np.array([c.size[0] * c.size[1] for c in rig], float)
     per = np.bincount(detections.camera, minlength=C) / max(n, 1)
     return Belief(
-        noise=np.full(C, 0.03), acceleration=0.3 * scale.step, velocity=1.5 * scale.step, clear=np.full(C, 0.97),
+        noise=np.full(C, 0.03), acceleration=0.3 * scale.step, velocity=1.5 * scale.step, dart=3.0 * scale.step, clear=np.full(C, 0.97),
         hidden=np.full(C, 0.7), clutter=0.05 * np.maximum(per, 0.1) / area, births=0.05 / volume, body_length=scale.body_length,
         scales=np.array([0.08, 0.35, 0.08]),
     )

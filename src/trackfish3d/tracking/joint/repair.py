@@ -31,7 +31,7 @@ class Swaps:
 
 
 @njit(cache=True, error_model="numpy")
-def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, q, share, scale, least):  # type: ignore[no-untyped-def]
+def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, q, share, dart, least):  # type: ignore[no-untyped-def]
     """All moments at which exchanging the futures of two tracks is not out of the question.
 
     name, frame (N,) : rows sorted by track and time; by_frame (N,) : rows in the order of frames. past, future : states
@@ -62,10 +62,10 @@ def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, 
                 gi, gj = float(frame[i + 1] - frame[i]), float(frame[j + 1] - frame[j])
                 if gi != gj:
                     continue
-                kept = meeting(past[i], past_cov[i], future[i + 1], future_cov[i + 1], gi, q, share, scale)
-                kept += meeting(past[j], past_cov[j], future[j + 1], future_cov[j + 1], gj, q, share, scale)
-                changed = meeting(past[i], past_cov[i], future[j + 1], future_cov[j + 1], gi, q, share, scale)
-                changed += meeting(past[j], past_cov[j], future[i + 1], future_cov[i + 1], gj, q, share, scale)
+                kept = meeting(past[i], past_cov[i], future[i + 1], future_cov[i + 1], gi, q, share, dart)
+                kept += meeting(past[j], past_cov[j], future[j + 1], future_cov[j + 1], gj, q, share, dart)
+                changed = meeting(past[i], past_cov[i], future[j + 1], future_cov[j + 1], gi, q, share, dart)
+                changed += meeting(past[j], past_cov[j], future[i + 1], future_cov[i + 1], gj, q, share, dart)
                 if changed - kept < least:
                     continue
                 if count == odds.shape[0]:
@@ -113,7 +113,7 @@ def stitch(
     q = belief.acceleration**2
     odds = link_odds(
         paths.frame[first], paths.frame[last], past[last], past_cov[last], future[first], future_cov[first],
-        settings.stitch_gap, q, settings.burst_share, settings.burst_scale,
+        settings.stitch_gap, q, settings.burst_share, belief.dart**2,
     )  # fmt: skip
     # A new animal is anywhere in the water with any velocity: that is what a link is weighed against.
     anew = math.log(belief.births) - 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi)) - settings.stitch_least
@@ -137,7 +137,7 @@ def stitch(
 
 
 @njit(cache=True, error_model="numpy")
-def link_odds(start, end, past, past_cov, future, future_cov, most_gap, q, share, scale):  # type: ignore[no-untyped-def]
+def link_odds(start, end, past, past_cov, future, future_cov, most_gap, q, share, dart):  # type: ignore[no-untyped-def]
     """(T, T) log density that the end of track i becomes the start of track j; -inf where time forbids it."""
     n = start.shape[0]
     out = np.full((n, n), -np.inf)
@@ -145,5 +145,5 @@ def link_odds(start, end, past, past_cov, future, future_cov, most_gap, q, share
         for j in range(n):
             gap = start[j] - end[i]
             if i != j and 0 < gap <= most_gap:
-                out[i, j] = meeting(past[i], past_cov[i], future[j], future_cov[j], float(gap), q, share, scale)
+                out[i, j] = meeting(past[i], past_cov[i], future[j], future_cov[j], float(gap), q, share, dart)
     return out

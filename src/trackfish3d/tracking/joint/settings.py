@@ -21,7 +21,6 @@ class JointSettings(MethodSettings):
     fit_rounds: int = Field(default=2, ge=0, description="runs on a stretch of the recording that fit noise and chances")
     fit_frames: int = Field(default=200, ge=10, description="frames of that stretch")
     burst_share: float = Field(default=0.01, ge=0, lt=1, description="chance of a dart in a frame")
-    burst_scale: float = Field(default=12.0, ge=0, description="acceleration of a dart, in usual ones")
     stitch_gap: int = Field(default=60, ge=0, description="frames over which fragments are joined")
     stitch_least: float = Field(default=0.0, description="log-odds that a join must have")
     swap_least: float = Field(default=2.0, description="log-odds at which two tracks are exchanged")
