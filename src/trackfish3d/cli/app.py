@@ -22,6 +22,7 @@ COMMANDS = {
     "import": "import_",
     "check": "check",
     "train": "train",
+    "learn": "learn",
     "track": "track",
     "evaluate": "evaluate",
     "analyse": "analyse",

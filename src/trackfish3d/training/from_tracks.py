@@ -183,7 +183,7 @@ def _draw(lesson: Lesson, settings: LearnSettings, rng: np.random.Generator) -> 
     batch, pairs = make_batch(frames, np.sort(chosen))
     turn, _ = np.linalg.qr(rng.standard_normal((3, 3)))
     turned = batch.tokens.clone()
-    vectors = turned[..., :VECTORS].unflatten(-1, (-1, 3)) @ torch.from_numpy(turn.astype(np.float32))
+    vectors = turned[..., :VECTORS].reshape(*turned.shape[:2], -1, 3) @ torch.from_numpy(turn.astype(np.float32))
     turned[..., :VECTORS] = vectors.flatten(-2)
     columns = batch.columns
     if rng.random() < settings.without_masks:
@@ -204,7 +204,7 @@ def calibrate(net: PairNet, all_lessons: Sequence[Lesson]) -> None:
     """Set scale and shift of the part beyond geometry to those of greatest likelihood on frames held back."""
     from ..association.pairs.batches import score_pairs
 
-    parts: list[tuple[Array, Array, Array]] = []
+    parts: list[tuple[NDArray[np.floating], ...]] = []
     for lesson in all_lessons:
         use = _mine(lesson, True) & (lesson.label >= 0)
         if use.any():
@@ -225,6 +225,6 @@ def calibrate(net: PairNet, all_lessons: Sequence[Lesson]) -> None:
         loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
-    solver.step(closure)
+    solver.step(closure)  # type: ignore[no-untyped-call]
     net.scale.fill_(float(a.detach()))
     net.shift.fill_(float(b.detach()))

@@ -101,4 +101,5 @@ def _tokens(
         np.clip(np.log(np.maximum(diagonal, 1.0) * np.maximum(length, 1e-12) / body_length), -3, 3),
         detections.score, has, long, np.isfinite(angle), np.clip(np.log(np.maximum(diagonal, 1.0)) - 4.0, -3, 3),
     ]  # fmt: skip
-    return np.nan_to_num(np.column_stack(columns)).astype(np.float32)
+    out: F32 = np.nan_to_num(np.column_stack(columns)).astype(np.float32)
+    return out

@@ -1,0 +1,39 @@
+"""A trained pair network as a function of detections, for trackers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...cameras import CameraRig
+from ...errors import MissingExtraError
+from ...recordings import Detections
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Odds = Callable[[CameraRig, Detections, Array, float], tuple[int, Ints, Ints, NDArray[np.float32]]]
+
+
+def load_odds(path: Path) -> Odds:
+    """Read a network; what is returned maps rig, detections, noise (N,) px and body length to pairs.
+
+    These are the number of detections, first and second detection (P,) of each plausible pair, and the log-likelihood
+    ratio (P,) of one animal against two that shape and surroundings give beyond geometry.
+    """
+    try:
+        from .batches import score_pairs
+        from .checkpoint import load_pairs
+    except ImportError:
+        raise MissingExtraError("PyTorch", "learn", "a pair network") from None
+    from .features import pair_frames
+
+    net = load_pairs(path)
+
+    def odds(
+        rig: CameraRig, detections: Detections, noise: Array, body_length: float
+    ) -> tuple[int, Ints, Ints, NDArray[np.float32]]:
+        frames = pair_frames(rig, detections, noise, body_length)
+        return len(detections), frames.first, frames.second, score_pairs(net, frames)[1]
+
+    return odds
