@@ -48,7 +48,7 @@ def draw(found: Behaviour, recording: Recording, tracks: Tracks, path: Path) -> 
     left.set(xlabel="speed, units/s", ylabel="distance to others, units", title="quarter seconds")
     middle.set(xlabel="speed, units/s", ylabel="turning, rad/s", title="quarter seconds", yscale="log")
     right.axhline(found.plan.settings.anomaly.false_alarm_rate, color="0.5", ls="--", lw=1)
-    right.set(xlabel="middle of an 8 s window, s", ylabel="p", yscale="log", title="p of each fish, sick one red")
+    right.set(xlabel="middle of a 10 s window, s", ylabel="p", yscale="log", title="p of each fish, sick one red")
     figure.tight_layout()
     _save(figure, path)
 

@@ -21,10 +21,11 @@ def write_report(path: Path, results: dict[str, Any], command: str) -> None:
     for part, title in (
         ("sick", "Default detection: the scene `sick`"),
         ("further", "Default detection: ten further schools with a sick fish"),
+        ("held", "Default detection: schools passed over, in which a healthy fish is held fast beside the sick one"),
         ("healthy", "Default detection: ten schools without a sick fish"),
         ("others", "Default detection: schools of other kinds"),
     ):
-        if part in results:
+        if results.get(part):
             parts += [f"## {title}\n", default_table(results[part])]
     if "sick" in results:
         parts += ["![sick](sick.png)\n"]
@@ -80,7 +81,7 @@ def default_table(rows: Sequence[dict[str, Any]]) -> str:
         judged = sum(r["judged_tracks"] for r in rows)
         lines.append(f"| **mean** | | {' | '.join(cells)} | {alarms} | {whole} of {judged} tracks flagged |")
     text = (
-        "\nScores are means over windows of 8 s (one every quarter second); false alarms are the share of windows of "
+        "\nScores are means over windows of 10 s (one every quarter second); false alarms are the share of windows of "
         "healthy fish that were flagged, at a rate of 1 % asked for.\n"
     )
     return "\n".join(lines) + "\n" + text

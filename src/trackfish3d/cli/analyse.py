@@ -52,7 +52,7 @@ def command(
     format: Annotated[Format, typer.Option(help="Files of the tables.")] = Format.parquet,
     netcdf: Annotated[bool, typer.Option("--netcdf", help="Also behaviour.nc, which 'movement' opens.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Also write the report, with the figures in it.")] = False,
-    window: Annotated[float | None, typer.Option(help="Seconds that are judged together [default: 8].")] = None,
+    window: Annotated[float | None, typer.Option(help="Seconds that are judged together [default: 10].")] = None,
     false_alarms: Annotated[
         float | None, typer.Option(help="Share of healthy animals that may be flagged [default: 0.01].")
     ] = None,

@@ -128,7 +128,7 @@ def _anomaly(found: Behaviour) -> dict[str, Any]:
     return {
         "window": settings.window_s,
         "rate": settings.false_alarm_rate,
-        "measures": [{"name": m.name, "low": m.low, "high": m.high, "decides": m.decides} for m in MEASURES],
+        "measures": [{"name": m.name, "low": m.low, "high": m.high, "decides": m.sick != 0} for m in MEASURES],
         "first": [int(b) * plan.bin_frames for b in windows.first_bin[::step]],
         "last": [(int(b) + 1) * plan.bin_frames - 1 for b in windows.last_bin[::step]],
         "probability": _series(windows.probability[::step]),

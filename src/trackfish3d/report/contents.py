@@ -1,5 +1,6 @@
 """Everything a page shows, as one JSON-able dictionary."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,12 @@ Ints = NDArray[np.int64]
 
 
 def collect(
-    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str = "tracks.parquet"
+    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str | Path = "tracks.parquet"
 ) -> dict[str, Any]:
-    """Contents of the page about `tracks` of a recording, scored at `gate` (world units) where the truth is known."""
+    """Contents of the page about `tracks` of a recording, scored at `gate` (world units) where the truth is known.
+
+    `tracks_file` is where the tracks were read from, a name in the recording's folder or a path of its own.
+    """
     rig, truth = recording.rig, recording.truth
     notes: list[str] = []
     if (recording.folder / "detections.parquet").exists():
@@ -64,7 +68,7 @@ def collect(
     return {
         "title": recording.folder.resolve().name,
         "description": info.description,
-        "tracksFile": tracks_file,
+        "tracksFile": Path(tracks_file).name,
         "fps": rounded(float(recording.fps)),
         "units": recording.units,
         "palettes": PALETTES,

@@ -20,7 +20,7 @@ SCRIPTS += ("tables.js", "main.js")
 
 
 def build_report(
-    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str = "tracks.parquet"
+    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str | Path = "tracks.parquet"
 ) -> str:
     """HTML of a page about `tracks` of a recording; `gate` as in `trackfish3d.evaluation.evaluate`, world units."""
     return page(collect(recording, tracks, gate, tracks_file))
@@ -35,7 +35,7 @@ def write_report(
     """
     found = recording.tracks if tracks is None else read_tracks(tracks)
     out = recording.folder / "report.html" if out is None else Path(out)
-    text = build_report(recording, found, gate, "tracks.parquet" if tracks is None else Path(tracks).name)
+    text = build_report(recording, found, gate, "tracks.parquet" if tracks is None else Path(tracks).resolve())
     with atomic_path(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return out

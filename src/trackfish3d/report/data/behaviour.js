@@ -175,7 +175,7 @@ function evidence(row) {
     .join(", ");
 }
 
-/** A row a track: the darker, the less likely a healthy animal; a mark above where it is flagged. */
+/** A row a track: the stronger, the less likely a healthy animal; a mark above where it is flagged. */
 function anomalyPlot(chart) {
   const { middle, p, probability, rate, window, whole } = behaviour.anomaly;
   const K = behaviour.tracks.length;
@@ -187,7 +187,7 @@ function anomalyPlot(chart) {
   canvas.setAttribute("role", "img");
   const flagged = behaviour.tracks.filter((_, k) => whole[k].abnormal);
   canvas.setAttribute("aria-label", `Evidence of abnormal behaviour of ${K} tracks over time; abnormal on the whole: ${flagged.join(", ") || "none"}`);
-  const text = `Unlike the others in windows of ${short(window)} s: the darker, the less likely healthy; marked where flagged at a false-alarm rate of ${short(100 * rate)} %. Bold: abnormal on the whole.`;
+  const text = `Unlike the others in windows of ${short(window)} s: the stronger, the less likely healthy; marked where flagged at a false-alarm rate of ${short(100 * rate)} %. Bold: abnormal on the whole.`;
   chart.append(make("p", { className: "legend", textContent: text }), canvas);
   const edge = (w, side, width) => {
     const other = w + side;

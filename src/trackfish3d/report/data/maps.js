@@ -95,7 +95,7 @@ function startMaps() {
     const value = (c, r) => (across ? values[c * columns + r] : values[r * columns + c]);
     const X = { low: -reach, high: reach, name: `${axes[i][0]}, ${lengthUnit()}` };
     const Y = { low: -reach, high: reach, name: axes[i][1] };
-    const text = picture.top ? "darker: more often" : "no neighbours";
+    const text = picture.top ? "stronger: more often" : "no neighbours";
     panel($("neighbourmaps"), names[i], text, (context, width, height) => {
       const box = frame(width, height, 1, 1);
       heat(context, box, across ? rows : columns, across ? columns : rows, value, X, Y);
@@ -127,7 +127,7 @@ function startTank() {
     };
     const seen = "xyz".replace(side.rows, "").replace(side.columns, "");
     const name = seen === upAxis ? "from above" : `along ${seen}`;
-    panel($("tankmaps"), name, "darker: more time", (context, width, height) => {
+    panel($("tankmaps"), name, "stronger: more time", (context, width, height) => {
       const box = frame(width, height, high[at(x)] - low[at(x)], high[at(y)] - low[at(y)]);
       heat(context, box, C, R, value, span(x, false), span(y, flip));
     });

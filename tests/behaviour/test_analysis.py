@@ -1,0 +1,211 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.spatial.transform import Rotation
+
+from trackfish3d.behaviour import blocks as blocks_module
+from trackfish3d.behaviour.analysis import World, analyse, world_of
+from trackfish3d.behaviour.blocks import TrackSource, blocks
+from trackfish3d.behaviour.settings import AnalysisSettings
+from trackfish3d.behaviour.survey import survey
+from trackfish3d.cameras import Camera, CameraRig, Interface
+from trackfish3d.errors import InputError
+from trackfish3d.recordings import Tracks, write_table
+
+from .schools import circling, tracks_of, wandering
+
+WORLD = World(30.0, "cm")
+
+
+def run(tracks, world=WORLD, settings=None, **options):
+    parts = {}
+    found = analyse(tracks, world, settings, lambda name, table: parts.setdefault(name, []).append(table), **options)
+    return found, {name: pa.concat_tables(tables) for name, tables in parts.items()}
+
+
+def column(table, name):
+    return table[name].to_numpy(zero_copy_only=False).astype(float)
+
+
+def test_a_mill_is_measured_in_the_units_of_its_columns():
+    found, tables = run(
+        tracks_of(circling(radius=5, period=90, phase=np.arange(6) * np.pi / 3, frames=300), noise=0.01)
+    )
+    speed = 2 * np.pi * 5 / 90 * 30
+    points, group = tables["points"], tables["group"]
+    inner = (column(points, "frame") > 10) & (column(points, "frame") < 290)
+    assert column(points, "speed_cm_per_s")[inner] == pytest.approx(np.full(inner.sum(), speed), rel=0.03)
+    assert np.median(column(points, "turning_rad_per_s")[inner]) == pytest.approx(2 * np.pi / 90 * 30, rel=0.02)
+    assert np.median(column(points, "nearest_neighbour_cm")) == pytest.approx(5.0, rel=0.01)
+    assert column(points, "centroid_distance_cm") == pytest.approx(np.full(len(inner), 5.0), abs=0.1)
+    assert column(points, "time_s") == pytest.approx(column(points, "frame") / 30)
+    assert np.median(column(group, "milling")) == pytest.approx(1.0, abs=0.01)
+    assert np.median(column(group, "polarisation")) < 0.02
+    assert (column(group, "animals") == 6).all()
+    fish = found.fish.to_pylist()
+    assert all(row["points"] == 300 for row in fish)
+    assert fish[0]["speed_median_cm_per_s"] == pytest.approx(speed, rel=0.02)
+
+
+def test_small_blocks_give_what_one_block_gives(monkeypatch):
+    tracks = tracks_of(wandering(fish=5, frames=900), noise=0.03, missing=0.05, interpolated=0.05)
+    whole, one = run(tracks)
+    monkeypatch.setattr("trackfish3d.behaviour.analysis.BLOCK_FRAMES", 160)
+    monkeypatch.setattr(blocks_module, "ROWS", 700)
+    parted, many = run(tracks, threads=2)
+    for name in ("points", "group"):
+        assert many[name].column_names == one[name].column_names
+        for key in one[name].column_names:
+            assert column(many[name], key) == pytest.approx(column(one[name], key), rel=1e-3, abs=1e-3, nan_ok=True), (
+                key
+            )
+    assert parted.tank.sum() == whole.tank.sum()
+    assert parted.delays.correlation == pytest.approx(whole.delays.correlation, abs=1e-3)
+    assert parted.windows.p == pytest.approx(whole.windows.p, abs=0.02, nan_ok=True)
+
+
+def test_a_file_read_in_pieces_is_as_good_as_tracks_in_memory(tmp_path, monkeypatch):
+    tracks = tracks_of(wandering(fish=4, frames=200), noise=0.02)
+    write_table(tracks.to_table(), tmp_path / "tracks.parquet")
+    monkeypatch.setattr(blocks_module, "ROWS", 150)  # frames are split between pieces
+    _, memory = run(tracks)
+    _, file = run(TrackSource(path=tmp_path / "tracks.parquet"))
+    for key in memory["points"].column_names:
+        assert column(file["points"], key) == pytest.approx(column(memory["points"], key), nan_ok=True), key
+
+
+def test_blocks_hold_every_point_once_and_skip_empty_time(monkeypatch):
+    x = wandering(fish=3, frames=300)
+    early, late = tracks_of(x[:100]), tracks_of(x[100:], first=1_000_000)
+    frame, track = np.concatenate([early.frame, late.frame]), np.concatenate([early.track, late.track])
+    tracks = Tracks.build(frame, track, np.concatenate([early.position, late.position]))
+    monkeypatch.setattr(blocks_module, "ROWS", 200)
+    found = list(blocks(TrackSource(tracks), length=64, margin=10))
+    assert len(found) < 10
+    points = sum(int(np.isfinite(b.position[b.core]).all(2).sum()) for b in found)
+    assert points == len(tracks)
+    for block in found:
+        assert (np.diff(block.frame) == 1).all()
+        assert block.frame[block.core][0] // 64 == block.frame[block.core][-1] // 64
+
+
+def test_frames_that_go_back_are_told(tmp_path, monkeypatch):
+    table = tracks_of(wandering(fish=2, frames=60)).to_table()
+    write_table(pa.concat_tables([table.slice(60), table.slice(0, 60)]), tmp_path / "t.parquet")
+    monkeypatch.setattr(blocks_module, "ROWS", 60)
+    with pytest.raises(InputError, match="go back"):
+        list(TrackSource(path=tmp_path / "t.parquet").pieces())
+
+
+def test_turning_the_world_turns_positions_and_changes_no_measure():
+    x = wandering(fish=6, frames=120)
+    turn = Rotation.random(random_state=0).as_matrix()
+    _, plain = run(tracks_of(x))
+    _, turned = run(tracks_of(x @ turn.T), World(30.0, "cm", tuple(turn[:, 2])))
+    kept = [n for n in plain["points"].column_names if n[0] not in "xyzv" and n != "frame"]
+    for key in kept:
+        assert column(turned["points"], key) == pytest.approx(
+            column(plain["points"], key), rel=1e-3, abs=1e-4, nan_ok=True
+        )
+    for key in ("polarisation", "milling", "hull_volume_cm3", "length_3_cm"):
+        assert column(turned["group"], key) == pytest.approx(
+            column(plain["group"], key), rel=1e-4, abs=1e-4, nan_ok=True
+        )
+
+
+def test_interpolated_points_are_marked_and_can_be_left_out():
+    tracks = tracks_of(wandering(fish=4, frames=100), interpolated=0.3)
+    _, marked = run(tracks)
+    assert column(marked["points"], "observed").mean() == pytest.approx(tracks.observed.mean())
+    _, only = run(tracks, settings=AnalysisSettings(observed_only=True))
+    assert only["points"].num_rows == tracks.observed.sum()
+    assert column(only["points"], "observed").all()
+
+
+def odd(kind):
+    x = wandering(fish=4, frames=60)
+    if kind == "one fish":
+        return tracks_of(x[:, :1])
+    if kind == "one frame":
+        return tracks_of(x[:1])
+    if kind == "one point":
+        return Tracks.build([7], [3], [[1.0, 2, 3]])
+    if kind == "NaN":
+        tracks = tracks_of(x)
+        position = tracks.position.copy()
+        position[::7] = np.nan
+        position[5] = np.inf
+        return Tracks.build(tracks.frame, tracks.track, position)
+    if kind == "never together":
+        x[:30, 0], x[30:, 1:] = np.nan, np.nan
+        return tracks_of(x)
+    if kind == "gaps":
+        return tracks_of(x, missing=0.7)
+    if kind == "no motion":
+        return Tracks.build(np.repeat(np.arange(40), 4), np.tile(np.arange(4), 40), np.tile(np.eye(4, 3), (40, 1)))
+    if kind == "negative frames":
+        return tracks_of(x, first=-30)
+    return Tracks.build(
+        *(lambda t: (t.frame, t.track, t.position))(tracks_of(x)), covariance=np.full((240, 3, 3), np.inf)
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["one fish", "one frame", "one point", "NaN", "never together", "gaps", "no motion", "negative frames", "inf cov"],
+)
+def test_odd_tracks_are_analysed_without_complaint(kind):
+    tracks = odd(kind)
+    with np.errstate(all="raise", under="ignore"):
+        found, tables = run(tracks)
+    finite = np.isfinite(tracks.position).all(1)
+    assert tables["points"].num_rows == finite.sum()
+    assert found.fish.num_rows == len(np.unique(tracks.track[finite]))
+    if kind in ("one fish", "never together"):
+        assert not np.isfinite(column(tables["group"], "polarisation")[:25]).all()
+    if kind == "never together":
+        assert np.isnan(found.delays.delay_frames[0, 1])
+
+
+@pytest.mark.parametrize("position", [np.zeros((0, 3)), np.full((2, 3), np.nan)])
+def test_nothing_to_measure_is_said(position):
+    tracks = Tracks.build(np.arange(len(position)), np.zeros(len(position)), position)
+    assert survey(TrackSource(tracks)) is None
+    with pytest.raises(InputError, match="no track point"):
+        analyse(tracks, WORLD)
+
+
+def test_the_surface_is_the_level_plane_of_the_rig():
+    K = np.array([[1000, 0, 500], [0, 1000, 500], [0, 0, 1.0]])
+    surface = Interface(np.array([0, 0, 7.0]), np.array([0, 0, 1.0]), 1.0, 1.33)
+    glass = Interface(np.array([0, -9.0, 0]), np.array([0, -1.0, 0]), 1.0, 1.33)
+    cameras = [
+        Camera(n, (1000, 1000), K, np.zeros(5), np.eye(3), np.zeros(3), interfaces=(f,))
+        for n, f in (("a", surface), ("b", glass))
+    ]
+    world = world_of(CameraRig(tuple(cameras), "cm"), 60.0, np.array([0, 0, 1.0]))
+    assert world.surface_world == 7.0
+    assert world.units == "cm"
+    assert world_of(CameraRig(tuple(cameras[1:]), "cm"), 60.0, np.array([0, 0, 1.0])).surface_world is None
+    _, tables = run(tracks_of(circling(centre=(0, 0, 3))), world)
+    assert column(tables["points"], "depth_cm") == pytest.approx(np.full(180, 4.0), abs=0.01)
+
+
+def test_same_tracks_same_tables():
+    tracks = tracks_of(wandering(fish=5, frames=120), noise=0.02)
+    (first, a), (second, b) = run(tracks), run(tracks, threads=2)
+    assert all(a[name].equals(b[name]) for name in a)
+    assert first.fish.equals(second.fish)
+
+
+def test_zebrafish_tracks_agree_with_their_truth(real_data):
+    from trackfish3d.recordings import read_tracks
+
+    folder = real_data / "zef" / "03"
+    medians = {}
+    for name in ("ground_truth_head.csv", "tracks_published_mff.csv"):
+        _, tables = run(read_tracks(folder / name), World(60.0, "cm", (0.0, 0.0, -1.0), 0.0))
+        columns = ("speed_cm_per_s", "nearest_neighbour_cm")
+        medians[name] = [np.nanmedian(column(tables["points"], c)) for c in columns]
+    true, found = medians.values()
+    assert found == pytest.approx(true, rel=0.1)
