@@ -20,6 +20,7 @@ def command(
     minutes: Annotated[
         float | None, typer.Option(help="Longest time a round may learn; without it, as many steps as set.")
     ] = None,
+    start: Annotated[Path | None, typer.Option("--start", help="Network to go on from, instead of a fresh one.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, key=value; steps=1000.")] = None,
 ) -> None:
     """Learn from the joint tracker's long tracks which detections of two cameras are one animal; no labels.
@@ -45,7 +46,7 @@ def command(
     opened = [Recording.open(path) for path in recordings]
     console = Console(stderr=True)
     learn_rounds(
-        opened, out, settings, rounds, math.inf if minutes is None else minutes,
+        opened, out, settings, rounds, math.inf if minutes is None else minutes, start,
         lambda line: console.print(line, highlight=False),
     )  # fmt: skip
     print(out)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..association.pairs.checkpoint import save_pairs
+from ..association.pairs.checkpoint import load_pairs, save_pairs
 from ..association.pairs.network import PairNet
 from ..errors import InputError
 from ..recordings import Recording
@@ -37,19 +37,22 @@ def learn_rounds(
     settings: LearnSettings,
     rounds: int = 2,
     minutes: float = math.inf,
+    start: Path | None = None,
     say: Say = print,
 ) -> PairNet:
     """Teach a pair network by recordings alone and write it to ``out`` after every round.
 
-    minutes : longest time a round may teach; tracking comes on top. say : told one line about each recording and
+    minutes : longest time a round may teach; tracking comes on top. start : network to go on
+    from. say : told one line about each recording and
     every few hundred steps.
     """
-    net: PairNet | None = None
+    net = None if start is None else load_pairs(start)
+    model = start
     history: list[dict[str, Any]] = []
     for number in range(1, rounds + 1):
         taught: list[Lesson] = []
         for recording in recordings:
-            made, labels = track_and_label(recording, None if net is None else out, settings, number)
+            made, labels = track_and_label(recording, model, settings, number)
             taught += made
             history.append(asdict(labels))
             say(
@@ -62,10 +65,9 @@ def learn_rounds(
                 "give longer recordings or a smaller --set shortest="
             )
         net = teach(taught, settings, net, minutes, partial(_report, number, say))
-        say(
-            f"round {number}  calibrated on what was held back: scale {float(net.scale):.3f}, shift {float(net.shift):.3f}"
-        )
+        say(f"round {number}  calibrated: scale {float(net.scale):.3f}, shift {float(net.shift):.3f}")
         save_pairs(net, out, rounds=number, settings=settings.model_dump(), labels=history)
+        model = out
     assert net is not None
     return net
 
