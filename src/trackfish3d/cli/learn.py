@@ -20,7 +20,7 @@ def command(
     minutes: Annotated[
         float | None, typer.Option(help="Longest time a round may learn; without it, as many steps as set.")
     ] = None,
-    start: Annotated[Path | None, typer.Option("--start", help="Network to go on from, instead of a fresh one.")] = None,
+    start: Annotated[Path | None, typer.Option("--start", help="Network to go on from, not a fresh one.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, key=value; steps=1000.")] = None,
 ) -> None:
     """Learn from the joint tracker's long tracks which detections of two cameras are one animal; no labels.

@@ -43,8 +43,7 @@ def learn_rounds(
     """Teach a pair network by recordings alone and write it to ``out`` after every round.
 
     minutes : longest time a round may teach; tracking comes on top. start : network to go on
-    from. say : told one line about each recording and
-    every few hundred steps.
+    from, and to track with first. say : told one line about each recording and every few hundred steps.
     """
     net = None if start is None else load_pairs(start)
     model = start
