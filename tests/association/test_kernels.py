@@ -71,3 +71,15 @@ def test_the_same_seed_drops_the_same():
     raw, mask = torch.rand(1, 6, 9), torch.ones(1, 6, dtype=torch.bool)
     assert torch.equal(net(raw, mask, 7), net(raw, mask, 7))
     assert not torch.equal(net(raw, mask, 7), net(raw, mask, 8))
+
+
+def test_mixed_precision_is_the_network_up_to_rounding():
+    """As on a GPU: matrix products in bfloat16, gradients of the weights in 32 bits."""
+    torch.manual_seed(3)
+    net = TrackFishNet().train()
+    raw, mask = torch.rand(2, 9, 9), torch.ones(2, 9, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = net(raw, mask, 5)
+    torch.testing.assert_close(half.float(), net(raw, mask, 5), atol=0.1, rtol=0)
+    half.sum().backward()
+    assert {p.grad.dtype for p in net.encoder.parameters()} == {torch.float32}
