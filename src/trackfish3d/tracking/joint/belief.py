@@ -18,10 +18,10 @@ class Belief:
     """Parameters of the likelihoods; C cameras.
 
     ``noise`` (C,) standard deviation of a centroid, as a share of its box's diagonal, or px where ``points``.
-    ``acceleration`` standard deviation of the velocity's change in a frame, ``velocity`` of an unknown velocity, ``dart``
-    of the velocity's change when an animal darts, world units a frame. ``clear``, ``hidden`` (C,) chance to be detected in full view, and at the place of another.
-    ``clutter`` (C,) false detections a px^2 and frame. ``births`` new animals a world unit^3 and frame.
-    ``body_length`` world units. ``scales`` (3,): see `cues.cues`; zero switches a cue off.
+    ``acceleration`` standard deviation of the velocity's change in a frame, ``velocity`` of an unknown velocity,
+    ``dart`` of the velocity's change when an animal darts, world units a frame. ``clear``, ``hidden`` (C,) chance to be
+    detected in full view, and at the place of another. ``clutter`` (C,) false detections a px^2 and frame. ``births``
+    new animals a world unit^3 and frame. ``body_length`` world units. ``scales`` (3,): see `cues.likeness`.
     """
 
     noise: Array
@@ -73,3 +73,35 @@ class Sights:
             camera, np.ascontiguousarray(detections.u), np.ascontiguousarray(detections.v),
             np.maximum(noise, FLOOR_PX), np.log(np.maximum(diagonal, 1e-3)), axis, origin, direction,
         )  # fmt: skip
+
+    def frame(self, number: int, rows: slice, views: int) -> "FrameSights":
+        """Return the detections of one frame, which are sorted by camera."""
+        camera = self.camera[rows]
+        return FrameSights(
+            number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera,
+            *(getattr(self, k)[rows] for k in ("u", "v", "noise", "log_size", "axis", "origin", "direction")),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSights:
+    """Detections of one frame: columns of `Sights`, its ``number``, its first row, and where each camera begins."""
+
+    number: int
+    start: int
+    begin: NDArray[np.int64]
+    camera: NDArray[np.int64]
+    u: Array
+    v: Array
+    noise: Array
+    log_size: Array
+    axis: Array
+    origin: Array
+    direction: Array
+
+    def __len__(self) -> int:
+        return len(self.u)
+
+    def rows(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Rows in the recording of detections counted within the frame; -1 stays."""
+        return np.where(members >= 0, members + self.start, -1)

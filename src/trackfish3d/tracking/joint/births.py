@@ -11,7 +11,23 @@ from .kernels import absorb, in_image, innovation, look_one
 
 @njit(cache=True, error_model="numpy")
 def sightings(  # type: ignore[no-untyped-def]
-    packed, sizes, origin, direction, camera, camera_begin, u, v, r, free, known, found, log_clutter, spread, log_prior, gate, h
+    packed,
+    sizes,
+    origin,
+    direction,
+    camera,
+    camera_begin,
+    u,
+    v,
+    r,
+    free,
+    known,
+    found,
+    log_clutter,
+    spread,
+    log_prior,
+    gate,
+    h,
 ):
     """All sets of free detections that one point explains.
 

@@ -11,83 +11,35 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ..kalman import predict
-from .belief import Belief, Sights
+from .belief import Belief, FrameSights, Sights
 from .births import sightings
 from .cues import chances
 from .kernels import add_dart, correct, hypotheses, look
 from .lookahead import alternatives, compare
 from .packing import pack
+from .pool import Ahead, FrameLog, Pool
 from .settings import JointSettings
 from .window import duplicates, explain
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Hypotheses = tuple[Ints, Ints, Array, Flags]
+"""Owner (H,), sets (H, C), value (H,), and whether each supposes a dart (H,)."""
 
 
 @dataclass(eq=False)
-class Pool:
-    """Living tracks as columns (K,): candidates and confirmed ones."""
+class Seeing:
+    """Where tracks should be seen: pixel (K, C, 2), Jacobian (K, C, 2, 3), seen (K, C), chance to be found (K, C)."""
 
-    name: Ints
-    confirmed: NDArray[np.bool_]
-    state: Array
-    cov: Array
-    born: Ints
-    last: Ints
-    score: Array
-    best: Array
-    debt: Array
-    memory_size: Array
-    memory_axis: Array
-    memory_frame: Ints
-    window_rows: Ints
-    window_gain: Array
+    pixel: Array
+    J: Array
+    seen: Flags
+    found: Array
 
-    @classmethod
-    def empty(cls, views: int, window: int) -> "Pool":
-        """No tracks."""
-        i, f = np.int64, np.float64
-        return cls(
-            np.zeros(0, i), np.zeros(0, bool), np.zeros((0, 6)), np.zeros((0, 6, 6)), np.zeros(0, i), np.zeros(0, i),
-            np.zeros(0, f), np.zeros(0, f), np.zeros(0, f), np.zeros((0, views)), np.zeros((0, views)),
-            np.zeros((0, views), i),
-            np.zeros((0, window, views), i), np.zeros((0, window, views)),
-        )  # fmt: skip
-
-    def take(self, rows: NDArray[np.bool_] | Ints) -> "Pool":
-        """These tracks."""
-        return Pool(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
-
-    def join(self, other: "Pool") -> "Pool":
-        """These tracks and others."""
-        return Pool(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
-
-    def __len__(self) -> int:
-        return len(self.name)
-
-
-@dataclass(frozen=True, eq=False)
-class FrameLog:
-    """What happened to living tracks in one frame: name (K,), members (K, C) detection rows or -1, state and covariance
-    after correction (K, 6), (K, 6, 6), weight (K,) log-likelihood ratio of the frame, margin (K,) by which the chosen
-    reading beat the best other one."""
-
-    frame: int
-    name: Ints
-    members: Ints
-    state: Array
-    cov: Array
-    weight: Array
-    margin: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Ahead:
-    """Frames to come: numbers (F,), offsets (F + 1,) of their detections, and which of them is the present one."""
-
-    frames: Ints
-    offsets: Ints
-    now: int
+    def of(self, rows: Ints) -> tuple[Array, Array, Flags, Array]:
+        """Return the same of these tracks."""
+        return self.pixel[rows], self.J[rows], self.seen[rows], self.found[rows]
 
 
 class Engine:
@@ -95,8 +47,10 @@ class Engine:
 
     Parameters
     ----------
-    rig, belief, settings : cameras, likelihoods, choices. The engine sees frames in any order of time: `step` is told
-    the number of frames since the last.
+    rig, belief, settings : cameras, likelihoods, choices.
+
+    ``logs`` holds what happened in each frame, ``confirmed`` the names of tracks that count, ``stopped`` the number of
+    components whose search ended early, ``tried`` and ``changed`` the doubtful choices and those that were revised.
     """
 
     def __init__(self, rig: CameraRig, belief: Belief, settings: JointSettings) -> None:
@@ -108,196 +62,205 @@ class Engine:
         self.next_name = 0
         self.confirmed: set[int] = set()
         self.logs: list[FrameLog] = []
-        self.stopped = 0
-        self.tried = self.changed = 0
+        self.stopped = self.tried = self.changed = 0
         self._typical = np.zeros(len(rig))
         self._log_clutter = np.log(belief.clutter)
+        self._h = 1e-4 * belief.body_length  # step of derivatives, world units
 
-    def step(self, frame: int, rows: slice, sights: Sights, ahead: Ahead | None = None) -> FrameLog:
+    def step(self, number: int, rows: slice, sights: Sights, ahead: Ahead | None = None) -> FrameLog:
         """Take one frame: its number, and which rows of ``sights`` are its detections, sorted by camera.
 
         ahead : the frames to come, for doubtful choices; without them each frame decides for itself.
         """
-        s, views = self.settings, len(self.rig)
-        elapsed = 1 if self.now < 0 else abs(frame - self.now)
-        self.now = frame
-        camera, u, v, r = (getattr(sights, k)[rows] for k in ("camera", "u", "v", "noise"))
-        size, axis = sights.log_size[rows], sights.axis[rows]
-        begin = np.searchsorted(camera, np.arange(views + 1))
-        for c in range(views):
-            if begin[c + 1] > begin[c]:
-                self._typical[c] = np.median(size[begin[c] : begin[c + 1]])
-        free = np.ones(len(u), bool)
-
+        elapsed = 1 if self.now < 0 else number - self.now
+        self.now = number
+        frame = sights.frame(number, rows, len(self.rig))
         pool = self.pool
         predict(pool.state, pool.cov, np.full(len(pool), float(elapsed)), self.belief.acceleration**2)
-        n = len(pool)
-        pixel, J, seen = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), bool)
-        look(self.packed, pool.state, 1e-4 * self.belief.body_length, pixel, J, seen)
-        found = np.zeros((n, views))
-        chances(
-            pixel, seen, self.sizes, pool.memory_size, pool.confirmed, self.belief.clear, self.belief.hidden,
-            self._typical, found,
-        )  # fmt: skip
-
-        members, weight = np.full((n, views), -1, np.int64), np.zeros(n)
-        margin, per = np.full(n, np.inf), np.zeros(n)
-        for sure in (True, False):
-            who = np.flatnonzero(pool.confirmed == sure)
-            if not len(who):
-                continue
-            seeing = (pixel[who], J[who], seen[who], found[who])
-            owner, sets, value = self._hypotheses(who, pool.cov[who], seeing, frame, begin, u, v, r, size, axis, free)
-            wide = None
-            if sure:
-                owner, sets, value, wide = self._with_bursts(
-                    who, elapsed, owner, sets, value, seeing, frame, begin, u, v, r, size, axis, free
-                )
-                chosen, _, stopped = pack(owner, sets, value, len(who), len(u), s.most_nodes)
-                self.stopped += stopped
-                if s.horizon and ahead is not None:
-                    chosen = self._look_ahead(who, owner, sets, value, wide, chosen, elapsed, pixel, J, rows, sights, ahead)
-            else:
-                chosen = _best_each(owner, value, len(who))
-            first = np.searchsorted(owner, np.arange(len(who)))
-            members[who], weight[who] = sets[chosen], value[chosen]
-            if wide is not None:
-                self._widen(pool.cov, who[wide[chosen]], elapsed)
-            count = np.maximum((members[who] >= 0).sum(1), 1)
-            per[who] = (value[chosen] - value[first]) / count
-            if sure:
-                margin[who] = _margins(owner, sets, value, chosen)
-                # one view alone does not prove an animal: what it used, candidates may still claim
-                firm = members[who][(members[who] >= 0).sum(1) >= 2]
-                free[firm[firm >= 0]] = False
-            else:
-                alone = (members[who] >= 0).sum(1) < 2
-                weight[who[alone]] = np.minimum(value[first][alone], 0.0)
-                per[who[alone]] = 0.0
-        correct(pool.state, pool.cov, pixel, J, members, u, v, r)
-        self._remember(pool, frame, members, weight, per, rows.start, size, axis)
-        new = self._births(frame, rows, sights, begin, camera, u, v, r, free, members)
-        self.pool = pool = pool.join(new) if len(new) else pool
-        if len(new):
-            grown = new.window_rows[:, -1]
-            members_all = np.vstack([np.where(members >= 0, members + rows.start, -1), grown])
-            log = FrameLog(
-                frame, pool.name.copy(), members_all, pool.state.copy(), pool.cov.copy(),
-                np.append(weight, new.score), np.append(margin, np.full(len(new), np.inf)),
-            )  # fmt: skip
-        else:
-            log = FrameLog(
-                frame, pool.name.copy(), np.where(members >= 0, members + rows.start, -1), pool.state.copy(),
-                pool.cov.copy(), weight, margin,
-            )  # fmt: skip
+        seeing = self._look(frame)
+        members = np.full((len(pool), len(self.rig)), -1, np.int64)
+        weight, gain = np.zeros(len(pool)), np.zeros(len(pool))
+        free = np.ones(len(frame), bool)
+        sure = np.flatnonzero(pool.confirmed)
+        if len(sure):
+            self._decide(sure, frame, seeing, elapsed, sights, ahead, members, weight, gain)
+            # one view alone does not prove an animal: what it used, candidates may still claim
+            firm = members[sure][(members[sure] >= 0).sum(1) >= 2]
+            free[firm[firm >= 0]] = False
+        candidates = np.flatnonzero(~pool.confirmed)
+        if len(candidates):
+            self._follow(candidates, frame, seeing, free, members, weight, gain)
+        correct(pool.state, pool.cov, seeing.pixel, seeing.J, members, frame.u, frame.v, frame.noise)
+        self._remember(frame, members, weight, gain)
+        new = self._births(frame, free, members)
+        self.pool = pool = pool.join(new)
+        everyone = np.vstack([frame.rows(members), new.window_rows[:, -1]])
+        log = FrameLog(
+            number, pool.name.copy(), everyone, pool.state.copy(), pool.cov.copy(), np.append(weight, new.score)
+        )
         self.logs.append(log)
-        self._prune(frame, log.members, rows.stop)
+        self._prune(everyone)
         return log
 
-    def _hypotheses(self, who, cov, seeing, frame, begin, u, v, r, size, axis, free):  # type: ignore[no-untyped-def]
-        """What tracks ``who`` may be in this frame under these covariances: see `kernels.hypotheses`."""
-        pool = self.pool
-        return hypotheses(
-            pool.state[who], cov, *seeing, pool.memory_size[who], pool.memory_axis[who], pool.memory_frame[who], frame,
-            begin, u, v, r, size, axis, free, self.belief.scales, self._log_clutter, self.settings.gate,
+    def finish(self) -> None:
+        """Confirm what is left at the end, however short."""
+        if len(self.pool):
+            self._confirm(self.now - self.pool.born + 1 >= self.settings.min_obs)
+
+    def _look(self, frame: FrameSights) -> Seeing:
+        """Where every track should be seen, and how likely."""
+        n, views, pool = len(self.pool), len(self.rig), self.pool
+        for c in range(views):
+            if frame.begin[c + 1] > frame.begin[c]:
+                self._typical[c] = np.median(frame.log_size[frame.begin[c] : frame.begin[c + 1]])
+        out = Seeing(
+            np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), bool), np.zeros((n, views))
+        )
+        look(self.packed, pool.state, self._h, out.pixel, out.J, out.seen)
+        chances(
+            out.pixel, out.seen, self.sizes, pool.memory_size, pool.confirmed, self.belief.clear, self.belief.hidden,
+            self._typical, out.found,
         )  # fmt: skip
+        return out
 
-    def _with_bursts(  # type: ignore[no-untyped-def]
-        self, who, elapsed, owner, sets, value, seeing, frame, begin, u, v, r, size, axis, free
-    ):
-        """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained.
+    def _hypotheses(
+        self, who: Ints, cov: Array, frame: FrameSights, seeing: Seeing, free: Flags
+    ) -> tuple[Ints, Ints, Array]:
+        """Return what tracks ``who`` may be in this frame under these covariances: see `kernels.hypotheses`."""
+        pool = self.pool
+        found: tuple[Ints, Ints, Array] = hypotheses(
+            pool.state[who], cov, *seeing.of(who), pool.memory_size[who], pool.memory_axis[who],
+            pool.memory_frame[who], frame.number, frame.begin, frame.u, frame.v, frame.noise, frame.log_size, frame.axis,
+            free, self.belief.scales, self._log_clutter, self.settings.gate,
+        )  # fmt: skip
+        return found
 
-        Returns owner, sets, value, and which hypotheses (H,) are of a dart.
-        """
+    def _decide(
+        self, who: Ints, frame: FrameSights, seeing: Seeing, elapsed: int, sights: Sights, ahead: Ahead | None,
+        members: Ints, weight: Array, gain: Array,
+    ) -> None:  # fmt: skip
+        """Choose for all confirmed tracks at once; fills members, weight and gain of their rows."""
+        pool, s = self.pool, self.settings
+        everything = np.ones(len(frame), bool)
+        calm = self._hypotheses(who, pool.cov[who], frame, seeing, everything)
+        owner, sets, value, dart = self._with_darts(who, calm, frame, seeing, elapsed)
+        chosen, _, stopped = pack(owner, sets, value, len(who), len(frame), s.most_nodes)
+        self.stopped += stopped
+        if s.horizon and ahead is not None:
+            chosen = self._look_ahead(who, (owner, sets, value, dart), chosen, frame, seeing, elapsed, sights, ahead)
+        first = np.searchsorted(owner, np.arange(len(who)))
+        members[who], weight[who] = sets[chosen], value[chosen]
+        gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
+        self._widen(pool.cov, who[dart[chosen]], elapsed)
+
+    def _with_darts(
+        self, who: Ints, calm: tuple[Ints, Ints, Array], frame: FrameSights, seeing: Seeing, elapsed: int
+    ) -> Hypotheses:
+        """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
+        owner, sets, value = calm
+        dart = np.zeros(len(owner), bool)
         best = sets[_best_each(owner, value, len(who))]
-        expected = (seeing[3] > 0.5).sum(1)
-        poor = np.flatnonzero((best >= 0).sum(1) < expected)
-        wide = np.zeros(len(owner), bool)
-        if not len(poor) or self.settings.burst_share <= 0:
-            return owner, sets, value, wide
+        poor = np.flatnonzero((best >= 0).sum(1) < (seeing.found[who] > 0.5).sum(1))
+        if not len(poor) or self.settings.dart_share <= 0:
+            return owner, sets, value, dart
         cov = self.pool.cov[who[poor]]
         self._widen(cov, np.arange(len(poor)), elapsed)
-        more_owner, more_sets, more_value = self._hypotheses(
-            who[poor], cov, tuple(a[poor] for a in seeing), frame, begin, u, v, r, size, axis, free
-        )
+        more_owner, more_sets, more = self._hypotheses(who[poor], cov, frame, seeing, np.ones(len(frame), bool))
         real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
         owner = np.concatenate([owner, poor[more_owner[real]]])
         order = np.argsort(owner, kind="stable")
-        value = np.concatenate([value, more_value[real] + np.log(self.settings.burst_share)])
-        wide = np.concatenate([wide, np.ones(int(real.sum()), bool)])
-        return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], wide[order]
+        value = np.concatenate([value, more[real] + np.log(self.settings.dart_share)])
+        dart = np.concatenate([dart, np.ones(int(real.sum()), bool)])
+        return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], dart[order]
 
-    def _look_ahead(  # type: ignore[no-untyped-def]
-        self, who, owner, sets, value, wide, chosen, elapsed, pixel, J, rows, sights, ahead
-    ):
+    def _look_ahead(
+        self, who: Ints, choices: Hypotheses, chosen: Ints, frame: FrameSights, seeing: Seeing, elapsed: int,
+        sights: Sights, ahead: Ahead,
+    ) -> Ints:  # fmt: skip
         """Try doubtful choices on the frames that follow; returns the better one."""
         s, b, pool = self.settings, self.belief, self.pool
-        for other in alternatives(owner, sets, value, chosen, rows.stop - rows.start, s.doubt, s.most_nodes):
+        owner, sets, value, dart = choices
+        for other in alternatives(owner, sets, value, chosen, len(frame), s.doubt, s.most_nodes):
             tracks = np.flatnonzero((sets[other] != sets[chosen]).any(1))
             if len(tracks) < 2:
                 continue
-            held = who[tracks]
-            both = np.stack([chosen[tracks], other[tracks]])
+            held, both = who[tracks], np.stack([chosen[tracks], other[tracks]])
             cov = np.stack([pool.cov[held]] * 2)
             for k in range(2):
-                self._widen(cov[k], np.flatnonzero(wide[both[k]]), elapsed)
+                self._widen(cov[k], np.flatnonzero(dart[both[k]]), elapsed)
+            state, pixel, J, size, axis, last = (
+                np.stack([a[held]] * 2)
+                for a in (pool.state, seeing.pixel, seeing.J, pool.memory_size, pool.memory_axis, pool.memory_frame)
+            )
             lead = compare(
-                self.packed, self.sizes, *(np.stack([a[held]] * 2) for a in (pool.state,)), cov,
-                *(np.stack([a[held]] * 2) for a in (pixel, J)), np.where(sets[both] >= 0, sets[both] + rows.start, -1),
-                *(np.stack([a[held]] * 2) for a in (pool.memory_size, pool.memory_axis, pool.memory_frame)),
-                ahead.frames, ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size,
-                sights.axis, s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical,
-                b.acceleration**2, 1e-4 * b.body_length, s.gate, s.most_nodes,
+                self.packed, self.sizes, state, cov, pixel, J, frame.rows(sets[both]), size, axis, last, ahead.frames,
+                ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size, sights.axis,
+                s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical, b.acceleration**2, self._h,
+                s.gate, s.most_nodes,
             )  # fmt: skip
             self.tried += 1
             if lead + value[both[1]].sum() - value[both[0]].sum() > 1e-6:
                 self.changed += 1
-                return np.where(np.isin(np.arange(len(chosen)), tracks), other, chosen)
+                revised: Ints = chosen.copy()
+                revised[tracks] = other[tracks]
+                return revised
         return chosen
 
     def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
         """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
-        variance = self.belief.dart**2 * elapsed
         for k in rows:
-            add_dart(cov[k], variance)
+            add_dart(cov[k], self.belief.dart**2 * elapsed)
 
-    def _remember(self, pool, frame, members, weight, per, start, size, axis):  # type: ignore[no-untyped-def]
+    def _follow(
+        self, who: Ints, frame: FrameSights, seeing: Seeing, free: Flags, members: Ints, weight: Array, gain: Array
+    ) -> None:
+        """Let every candidate take what is best for it; fills members, weight and gain of their rows."""
+        owner, sets, value = self._hypotheses(who, self.pool.cov[who], frame, seeing, free)
+        chosen = _best_each(owner, value, len(who))
+        nothing = value[np.searchsorted(owner, np.arange(len(who)))]
+        count = (sets[chosen] >= 0).sum(1)
+        alone = count < 2  # a single view follows any detection; it is no evidence
+        members[who] = sets[chosen]
+        weight[who] = np.where(alone, np.minimum(nothing, 0.0), value[chosen])
+        gain[who] = np.where(alone, 0.0, (value[chosen] - nothing) / np.maximum(count, 1))
+
+    def _remember(self, frame: FrameSights, members: Ints, weight: Array, gain: Array) -> None:
         """Keep score, window and the last look of each track in each view."""
-        hit = members >= 0
+        pool, hit = self.pool, members >= 0
+        unseen = ~hit.any(1)
         pool.score += weight
         np.maximum(pool.best, pool.score, out=pool.best)
-        pool.last[hit.any(1)] = frame
-        pool.debt[~hit.any(1)] -= weight[~hit.any(1)]
+        pool.last[~unseen] = frame.number
+        pool.debt[unseen] -= weight[unseen]
         pool.debt[hit.sum(1) >= 2] = 0.0
         t, c = np.nonzero(hit)
         d = members[t, c]
-        pool.memory_size[t, c], pool.memory_axis[t, c], pool.memory_frame[t, c] = size[d], axis[d], frame
-        pool.window_rows[:, :-1] = pool.window_rows[:, 1:]
-        pool.window_gain[:, :-1] = pool.window_gain[:, 1:]
-        pool.window_rows[:, -1] = np.where(hit, members + start, -1)
-        pool.window_gain[:, -1] = np.where(hit, per[:, None], 0.0)
+        pool.memory_size[t, c], pool.memory_axis[t, c] = frame.log_size[d], frame.axis[d]
+        pool.memory_frame[t, c] = frame.number
+        for column, last in ((pool.window_rows, frame.rows(members)), (pool.window_gain, hit * gain[:, None])):
+            column[:, :-1] = column[:, 1:]
+            column[:, -1] = last
 
-    def _births(self, frame, rows, sights, begin, camera, u, v, r, free, members) -> Pool:  # type: ignore[no-untyped-def]
+    def _births(self, frame: FrameSights, free: Flags, members: Ints) -> Pool:
         """Candidates from detections that no confirmed track took, unless a candidate holds the same pair."""
         b, s, views = self.belief, self.settings, len(self.rig)
-        empty = Pool.empty(views, s.window)
+        none = Pool.empty(views, s.window)
         if free.sum() < 2:
-            return empty
-        known = np.zeros((len(u), len(u)), bool)
+            return none
+        known = np.zeros((len(frame), len(frame)), bool)
         for a in range(views):
             for c in range(a + 1, views):
                 both = (members[:, a] >= 0) & (members[:, c] >= 0)
                 known[members[both, a], members[both, c]] = True
         sets, weight, position, covariance = sightings(
-            self.packed, self.sizes, sights.origin[rows], sights.direction[rows], camera, begin, u, v, r, free, known,
-            b.clear, self._log_clutter, b.body_length, np.log(b.births), s.gate, 1e-4 * b.body_length,
+            self.packed, self.sizes, frame.origin, frame.direction, frame.camera, frame.begin, frame.u, frame.v,
+            frame.noise, free, known, b.clear, self._log_clutter, b.body_length, np.log(b.births), s.gate, self._h,
         )  # fmt: skip
-        keep = weight > s.least_birth
-        if keep.sum() > s.most_candidates:
-            keep &= weight >= np.partition(weight, -s.most_candidates)[-s.most_candidates]
-        k = int(keep.sum())
+        keep = np.flatnonzero(weight > s.least_birth)
+        keep = keep[np.argsort(-weight[keep], kind="stable")[: s.most_candidates]]
+        k = len(keep)
         if k == 0:
-            return empty
+            return none
         sets, weight = sets[keep], weight[keep]
         state, cov = np.zeros((k, 6)), np.zeros((k, 6, 6))
         state[:, :3], cov[:, :3, :3] = position[keep], covariance[keep]
@@ -305,21 +268,20 @@ class Engine:
         hit = sets >= 0
         window_rows = np.full((k, s.window, views), -1, np.int64)
         window_gain = np.zeros((k, s.window, views))
-        window_rows[:, -1] = np.where(hit, sets + rows.start, -1)
-        window_gain[:, -1] = np.where(hit, (weight / hit.sum(1))[:, None], 0.0)
+        window_rows[:, -1] = frame.rows(sets)
+        window_gain[:, -1] = hit * (weight / hit.sum(1))[:, None]
         names = np.arange(self.next_name, self.next_name + k)
         self.next_name += k
-        size, axis = sights.log_size[rows], sights.axis[rows]
         return Pool(
-            names, np.zeros(k, bool), state, cov, np.full(k, frame), np.full(k, frame), weight.copy(), weight.copy(),
-            np.zeros(k), np.where(hit, size[sets], np.nan), np.where(hit, axis[sets], np.nan), np.where(hit, frame, -1),
-            window_rows, window_gain,
+            names, np.zeros(k, bool), state, cov, np.full(k, frame.number), np.full(k, frame.number), weight.copy(),
+            weight.copy(), np.zeros(k), np.where(hit, frame.log_size[sets], np.nan),
+            np.where(hit, frame.axis[sets], np.nan), np.where(hit, frame.number, -1), window_rows, window_gain,
         )  # fmt: skip
 
-    def _prune(self, frame: int, members: Ints, stop: int) -> None:
+    def _prune(self, members: Ints) -> None:
         """Let tracks die, drop doubles, and confirm candidates that a whole window bears out."""
         s, pool = self.settings, self.pool
-        quiet = np.abs(frame - pool.last)
+        quiet = self.now - pool.last
         spread = np.sqrt(np.einsum("kii->k", pool.cov[:, :3, :3]))
         lost = (quiet > s.max_age) | (pool.debt > s.most_debt) | (spread > s.most_spread * self.belief.body_length)
         failed = (pool.score < pool.best - s.most_loss) | (quiet > s.candidate_age)
@@ -327,27 +289,27 @@ class Engine:
         candidate = np.flatnonzero(~pool.confirmed & alive)
         alive[candidate[duplicates(members[candidate], pool.score[candidate])]] = False
         self.pool = pool = pool.take(alive)
-        age = np.abs(frame - pool.born) + 1
-        if (~pool.confirmed & (age >= s.window)).any():
-            self._confirm(age >= s.window, stop)
+        old = self.now - pool.born + 1 >= s.window
+        if (~pool.confirmed & old).any():
+            self._confirm(old)
         candidate = np.flatnonzero(~self.pool.confirmed)
         if len(candidate) > s.most_candidates:
-            rank = np.argsort(-self.pool.score[candidate] / (np.abs(frame - self.pool.born[candidate]) + 1))
+            rank = np.argsort(-self.pool.score[candidate] / (self.now - self.pool.born[candidate] + 1), kind="stable")
             alive = np.ones(len(self.pool), bool)
             alive[candidate[rank[s.most_candidates :]]] = False
             self.pool = self.pool.take(alive)
 
-    def _confirm(self, old: NDArray[np.bool_], stop: int) -> None:
-        pool, s = self.pool, self.settings
+    def _confirm(self, old: Flags) -> None:
+        """Confirm or drop candidates that are ``old`` (K,) enough; younger ones only claim their detections."""
+        pool = self.pool
         candidate = np.flatnonzero(~pool.confirmed)
-        rows = pool.window_rows[candidate]
+        rows, held = pool.window_rows[candidate], pool.window_rows[pool.confirmed]
         seen = rows[rows >= 0]
-        first = int(seen.min()) if len(seen) else 0
-        last = int(seen.max()) + 1 if len(seen) else 1
-        held = pool.window_rows[pool.confirmed]
+        first, last = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
         chosen, _ = explain(
-            pool.score[candidate], rows, pool.window_gain[candidate], held[held >= 0], first, last - first, s.least
-        )
+            pool.score[candidate], rows, pool.window_gain[candidate], held[held >= 0], first, last - first + 1,
+            self.settings.least,
+        )  # fmt: skip
         risen = candidate[chosen & old[candidate]]
         pool.confirmed[risen] = True
         self.confirmed.update(pool.name[risen].tolist())
@@ -355,25 +317,9 @@ class Engine:
         alive[candidate[~chosen & old[candidate]]] = False
         self.pool = pool.take(alive)
 
-    def finish(self) -> None:
-        """Confirm what is left at the end, however short."""
-        if len(self.pool):
-            self._confirm(np.abs(self.now - self.pool.born) + 1 >= self.settings.min_obs, 0)
-
 
 def _best_each(owner: Ints, value: Array, count: int) -> Ints:
     """Return the best hypothesis (T,) of each owner."""
     order = np.lexsort((-value, owner))
     best: Ints = order[np.searchsorted(owner[order], np.arange(count))]
     return best
-
-
-def _margins(owner: Ints, sets: Ints, value: Array, chosen: Ints) -> Array:
-    """By how much each track's reading beats its best other one that shares no detection with it, (T,)."""
-    mine = sets[chosen][owner]
-    shares = ((sets == mine) & (sets >= 0)).any(1)
-    other = np.where(shares, -np.inf, value)
-    best = np.full(len(chosen), -np.inf)
-    np.maximum.at(best, owner, other)
-    out: Array = value[chosen] - best
-    return out

@@ -17,6 +17,8 @@ from ..kalman import predict
 from .kernels import absorb, look_one
 
 _LOG_2PI = math.log(2.0 * math.pi)
+FLIGHT_SHARE = 0.1  # of darts are flights ...
+FLIGHT_SCALE = 4.0  # ... that are as much faster
 
 
 @njit(cache=True, error_model="numpy")
@@ -84,25 +86,27 @@ def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: i
     """Log density that a past state becomes a future one ``gap`` frames later.
 
     q : variance of acceleration. In each frame it darted with chance ``share``: a change of velocity of variance
-    ``dart``, somewhere in the gap.
+    ``dart``, somewhere in the gap; a tenth of darts are flights, four times as fast.
     """
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
     state[0], cov[0] = past, past_cov
     dt[0] = gap
     predict(state, cov, dt, q)
     difference = future - state[0]
-    calm = _density(difference, cov[0] + future_cov)
+    total = _density(difference, cov[0] + future_cov)
     if share <= 0.0:
-        return calm
-    for k in range(3):  # at a moment spread evenly over the gap: mean square way gap^2 / 3
-        cov[0, k, k] += dart * gap * gap / 3.0
-        cov[0, 3 + k, 3 + k] += dart
-        cov[0, k, 3 + k] += 0.5 * dart * gap
-        cov[0, 3 + k, k] += 0.5 * dart * gap
-    chance = min(share * gap, 0.5)
-    dart = _density(difference, cov[0] + future_cov)
-    top = max(calm, dart)
-    return top + math.log((1.0 - chance) * math.exp(calm - top) + chance * math.exp(dart - top))
+        return total
+    for rare, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
+        variance = dart * scale * scale
+        for k in range(3):  # at a moment spread evenly over the gap: mean square way gap^2 / 3
+            cov[0, k, k] += variance * gap * gap / 3.0
+            cov[0, 3 + k, 3 + k] += variance
+            cov[0, k, 3 + k] += 0.5 * variance * gap
+            cov[0, 3 + k, k] += 0.5 * variance * gap
+        other = math.log(min(rare * share * gap, 0.5)) + _density(difference, cov[0] + future_cov)
+        top = max(total, other)
+        total = top + math.log(math.exp(total - top) + math.exp(other - top))
+    return total
 
 
 @njit(cache=True, error_model="numpy")

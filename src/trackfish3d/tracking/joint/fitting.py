@@ -29,9 +29,7 @@ _DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
 _PRIOR = 20.0  # detections' worth of the first belief that a count starts from
 
 
-def fit(
-    rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float
-) -> Belief:
+def fit(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float) -> Belief:
     """Return the belief that fits these tracks; the old one where they are too few.
 
     frames : number of frames that the tracks come from; share : chance of a dart in a frame.
@@ -42,21 +40,16 @@ def fit(
     return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share)))
 
 
-def _noise(
-    rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float
-) -> Belief:
+def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float) -> Belief:
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
     A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
     same frame see it. One number serves all cameras: what two views disagree by does not tell which is wrong.
     """
     h = 1e-4 * belief.body_length
-    misfit, freedom = disagreement(
-        rig.packed, paths.members, paths.state, sights.u, sights.v, sights.noise, h
-    )
+    misfit, freedom = disagreement(rig.packed, paths.members, paths.state, sights.u, sights.v, sights.noise, h)
     scales = [
-        np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum()
-        for k in np.unique(freedom[freedom > 0])
+        np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
     ]
     scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
     acceleration = belief.acceleration

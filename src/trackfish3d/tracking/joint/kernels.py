@@ -138,10 +138,28 @@ def innovation(P, pixel, J, u, v, r):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def hypotheses(  # type: ignore[no-untyped-def]
-    state, cov, pixel, J, seen, found, memory_size, memory_axis, memory_frame, now, camera_begin, u, v, r, log_size,
-    axis, free, scales, log_clutter, gate
+    state,
+    cov,
+    pixel,
+    J,
+    seen,
+    found,
+    memory_size,
+    memory_axis,
+    memory_frame,
+    now,
+    camera_begin,
+    u,
+    v,
+    r,
+    log_size,
+    axis,
+    free,
+    scales,
+    log_clutter,
+    gate,
 ):
-    """What each track may be in this frame: sets of detections, at most one a view, with their log-likelihood ratios.
+    """List what each track may be in this frame: sets of detections, at most one a view, with their likelihoods.
 
     Parameters
     ----------

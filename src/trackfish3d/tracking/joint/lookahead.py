@@ -62,7 +62,7 @@ def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  
             continue
         same = False
         for k in range(count):
-            same = same or np.all(other[k] == trial)
+            same = same or bool(np.all(other[k] == trial))
         if not same:
             other[count] = trial
             count += 1
@@ -82,8 +82,35 @@ def _touches(sets, h, chosen, t, label):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def compare(  # type: ignore[no-untyped-def]
-    packed, sizes, state, cov, pixel, J, members, memory_size, memory_axis, memory_frame, frames, offsets, first, camera,
-    u, v, r, log_size, axis, horizon, clear, hidden, log_clutter, scales, typical, q, h, gate, most_nodes
+    packed,
+    sizes,
+    state,
+    cov,
+    pixel,
+    J,
+    members,
+    memory_size,
+    memory_axis,
+    memory_frame,
+    frames,
+    offsets,
+    first,
+    camera,
+    u,
+    v,
+    r,
+    log_size,
+    axis,
+    horizon,
+    clear,
+    hidden,
+    log_clutter,
+    scales,
+    typical,
+    q,
+    h,
+    gate,
+    most_nodes,
 ):
     """Follow some tracks alone over the next frames from two choices in this one.
 

@@ -5,155 +5,86 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...baselines.geometric import Hungarian
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..method import Method, Progress
-from ..scale import box_size, estimate_scale
+from ..postprocess import relabel
 from .belief import Belief, Sights
-from .engine import Ahead, Engine
-from .fitting import fit
-from .filtering import run_filter
+from .doubt import Suspect, link_confidence, suspects
+from .engine import Engine
+from .mending import Mended, mend
 from .paths import Paths
-from .repair import Swaps, stitch, swap_odds, unswap
+from .pool import Ahead
 from .settings import JointSettings
-from .smoothing import smooth
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from .start import believe
 
 
 class Joint(Method):
-    """Views and time are decided together."""
+    """Views and time are decided together.
+
+    In each frame every track takes a set of detections, at most one a view, so that no detection is taken twice and
+    the total likelihood is greatest. Doubtful choices are tried on the frames that follow. New animals are followed as
+    candidates until a window of frames tells which of them explain the detections that are left. In the end whole
+    tracks are compared: exchanged where that is likelier, joined, and smoothed.
+
+    After `track`, ``suspects`` lists the moments at which identities may be wrong, ``belief`` what was fitted, and
+    ``stopped`` how many searches ended before the best choice was proved.
+    """
 
     Settings: ClassVar[type[Any]] = JointSettings
 
+    def __init__(self, settings: JointSettings | None = None) -> None:
+        super().__init__(settings)
+        self.suspects: list[Suspect] = []
+        self.belief: Belief | None = None
+        self.stopped = 0
+
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
-        belief = best_start(rig, detections, first_belief(rig, detections), self.settings)
-        for _ in range(self.settings.fit_rounds):
-            belief = refit(rig, detections, belief, self.settings)
-        belief = belief.with_(noise=belief.noise * self.settings.caution)
-        self.belief = belief
+        """Fit, track, mend."""
+        s: JointSettings = self.settings
+        belief = self.belief = believe(rig, detections, s)
         sights = Sights.of(rig, detections, belief)
-        engine = Engine(rig, belief, self.settings)
+        engine = Engine(rig, belief, s)
         frames = detections.frames
-        for k in range(len(frames)):
-            engine.step(int(frames[k]), detections.at(k), sights, Ahead(frames, detections.offsets, k))
+        for k, frame in enumerate(frames):
+            engine.step(int(frame), detections.at(k), sights, Ahead(frames, detections.offsets, k))
             progress(k + 1, len(frames))
         engine.finish()
-        self.engine = engine
+        self.suspects, self.stopped = [], engine.stopped
         if not engine.confirmed:
             return Tracks.build([], [], [], cameras=rig.names)
-        paths = Paths.of(engine.logs, engine.confirmed)
-        paths = mend(rig, sights, paths, belief, self.settings)
-        smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-        return Tracks.build(
+        mended = mend(rig, sights, Paths.of(engine.logs, engine.confirmed), belief, s)
+        mended.paths.name = _by_appearance(mended)
+        self.suspects = suspects(mended)
+        return to_tracks(rig, detections, mended)
+
+
+def _by_appearance(mended: Mended) -> NDArray[np.int64]:
+    """Names 0, 1, ... by first frame, so that suspects name the tracks as they are written."""
+    paths = mended.paths
+    old = paths.name[paths.begin[:-1]]
+    new = np.argsort(np.lexsort((old, paths.frame[paths.begin[:-1]])))
+    known = {int(a): int(b) for a, b in zip(old, new, strict=True)}
+    for row in mended.joins:
+        row[0] = known.get(int(row[0]), -1)
+    return np.repeat(new, np.diff(paths.begin)).astype(np.int64)
+
+
+def to_tracks(rig: CameraRig, detections: Detections, mended: Mended) -> Tracks:
+    """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
+    paths = mended.paths
+    error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
+    for c, cam in enumerate(rig):
+        rows = np.flatnonzero(paths.members[:, c] >= 0)
+        off = cam.project(paths.state[rows, :3]) - detections.centroids[paths.members[rows, c]]
+        error[rows] += np.linalg.norm(off, axis=1)
+        count[rows] += 1
+    with np.errstate(invalid="ignore"):
+        error = error / count
+    return relabel(
+        Tracks.build(
             paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
-            observed=(paths.members >= 0).any(1), cameras=rig.names,
-        )  # fmt: skip
-
-
-def mend(rig, sights, paths, belief, settings):
-    """Exchange and join tracks as their whole past and future say; states become filtered ones."""
-    for _ in range(settings.mend_rounds):
-        smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-        fwd, bwd = both_ways(rig, sights, paths, belief)
-        one, other, odds = swap_odds(
-            paths.name, paths.frame, np.argsort(paths.frame, kind="stable"), fwd[2], fwd[3], bwd[2], bwd[3],
-            settings.swap_reach * belief.body_length, belief.acceleration**2, settings.burst_share, belief.dart**2, -3.0)
-        paths, done = unswap(paths, Swaps(one, other, odds), settings.swap_least)
-        if done:
-            paths = refilter(rig, sights, paths, belief)
-            continue
-        name, strength = stitch(paths, fwd[2], fwd[3], bwd[2], bwd[3], belief, settings)
-        joined = np.isfinite(strength).any()
-        if not joined:
-            break
-        paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))))
-        paths = refilter(rig, sights, paths, belief)
-    return refilter(rig, sights, paths, belief)
-
-
-def both_ways(rig, sights, paths, belief):
-    args = (rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v, sights.noise,
-            belief.acceleration**2, belief.velocity**2, belief.body_length**2, 1e-4 * belief.body_length)
-    return run_filter(*args, False), run_filter(*args, True)
-
-
-def refilter(rig, sights, paths, belief):
-    args = (rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v, sights.noise,
-            belief.acceleration**2, belief.velocity**2, belief.body_length**2, 1e-4 * belief.body_length)
-    _, _, state, cov, _ = run_filter(*args, False)
-    return Paths(paths.name, paths.frame, paths.members, state, cov, paths.margin)
-
-
-def fill(paths):
-    """Add rows without detections in the gaps of tracks, on a straight line."""
-    step = np.diff(paths.frame)
-    at = np.flatnonzero((np.diff(paths.name) == 0) & (step > 1))
-    missing = step[at] - 1
-    before = np.repeat(at, missing)
-    ahead = np.arange(missing.sum()) - np.repeat(np.cumsum(missing) - missing, missing) + 1
-    share = (ahead / np.repeat(step[at], missing))[:, None]
-    state = (1 - share) * paths.state[before] + share * paths.state[before + 1]
-    n = len(before)
-    out = Paths(
-        np.append(paths.name, paths.name[before]), np.append(paths.frame, paths.frame[before] + ahead),
-        np.vstack([paths.members, np.full((n, paths.members.shape[1]), -1)]), np.vstack([paths.state, state]),
-        np.concatenate([paths.cov, paths.cov[before]]), np.append(paths.margin, np.full(n, np.inf)))
-    return out.renamed(out.name)
-
-
-def best_start(rig, detections, belief, settings):
-    best, top = belief, -np.inf
-    for share in (0.01, 0.04, 0.16):
-        step = share * belief.body_length
-        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
-        engine, _, _ = pilot(rig, detections, trial, settings, 40)
-        evidence = sum(float(g.weight[np.isin(g.name, list(engine.confirmed))].sum()) for g in engine.logs)
-        if evidence > top:
-            best, top = trial, evidence
-    return best
-
-
-def pilot(rig, detections, belief, settings, count):
-    frames = detections.frames
-    k = np.arange(max(len(frames) // 2 - count // 2, 0), min(len(frames) // 2 + count // 2, len(frames)))
-    rows = slice(int(detections.offsets[k[0]]), int(detections.offsets[k[-1] + 1]))
-    part = detections.select(np.arange(rows.start, rows.stop))
-    sights = Sights.of(rig, part, belief)
-    engine = Engine(rig, belief, settings)
-    for i in range(len(part.frames)):
-        engine.step(int(part.frames[i]), part.at(i), sights)
-    engine.finish()
-    return engine, sights, part
-
-
-def refit(rig, detections, belief, settings):
-    engine, sights, part = pilot(rig, detections, belief, settings, settings.fit_frames)
-    if not engine.confirmed:
-        return belief
-    paths = Paths.of(engine.logs, engine.confirmed)
-    smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-    return fit(rig, sights, paths, len(part.frames), belief, settings.burst_share)
-
-
-def first_belief(rig: CameraRig, detections: Detections) -> Belief:
-    ready = Hungarian()
-    method = Hungarian(Hungarian.Settings(contain=box_size(detections) > 0))
-    ready = method.resolve(rig, detections)
-    n = len(detections.frames)
-    middle = max(n // 2 - 50, 0)
-    frames = np.arange(middle, min(middle + 100, n))
-    groups = ready.first_groups(rig, detections, frames)
-    scale = estimate_scale(rig, detections, groups)
-    C = len(rig)
-    volume = np.prod(np.ptp(groups.position, axis=0) + scale.body_length)
-    area = np.array([c.size[0] * c.size[1] for c in rig], float)
-    per = np.bincount(detections.camera, minlength=C) / max(n, 1)
-    return Belief(
-        noise=np.full(C, 0.03), acceleration=0.3 * scale.step, velocity=1.5 * scale.step, dart=3.0 * scale.step, clear=np.full(C, 0.97),
-        hidden=np.full(C, 0.7), clutter=0.05 * np.maximum(per, 0.1) / area, births=0.05 / volume, body_length=scale.body_length,
-        scales=np.array([0.08, 0.35, 0.08]),
-    )
+            error_px=error, observed=count > 0, confidence=link_confidence(mended), cameras=rig.names,
+        )
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import FrameLog
+from .pool import FrameLog
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -14,25 +14,29 @@ Ints = NDArray[np.int64]
 
 @dataclass(eq=False)
 class Paths:
-    """Confirmed tracks as columns, sorted by name and frame: (N,) name, frame, members (N, C), state, cov, margin."""
+    """Confirmed tracks as columns, sorted by name and frame.
+
+    ``name``, ``frame`` (N,); ``members`` (N, C) detection rows or -1; ``state`` (N, 6), ``cov`` (N, 6, 6).
+    """
 
     name: Ints
     frame: Ints
     members: Ints
     state: Array
     cov: Array
-    margin: Array
 
     @classmethod
     def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
         """Collect the logs of these tracks, without the frames after two views last agreed on it."""
         wanted = np.array(sorted(names), np.int64)
         keep = [np.isin(g.name, wanted) for g in logs]
-        cat = {k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
-               for k in ("name", "members", "state", "cov", "margin")}
+        cat = {
+            k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
+            for k in ("name", "members", "state", "cov")
+        }
         frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
         order = np.lexsort((frame, cat["name"]))
-        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov", "margin")))
+        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
         views = (paths.members >= 0).sum(1)
         hit = (views >= 2) | ((views == 1) & (paths.frame > logs[-1].frame - 2))
         low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
@@ -41,21 +45,27 @@ class Paths:
         return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
 
     def take(self, rows: Any) -> "Paths":
+        """Return these rows."""
         return Paths(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
 
     @property
     def begin(self) -> Ints:
+        """(T + 1,) first row of each track."""
         return np.append(np.flatnonzero(np.diff(self.name, prepend=-1)), len(self.name)).astype(np.int64)
 
     def longer_than(self, frames: int) -> "Paths":
-        """Tracks of more than this many frames."""
+        """Return tracks of more than this many frames."""
         begin = self.begin
         long = np.diff(begin) > frames
         return self.take(np.repeat(long, np.diff(begin)))
 
     def renamed(self, name: Ints) -> "Paths":
-        """The same rows under other names, sorted again."""
+        """Return the same rows under other names, sorted again."""
         order = np.lexsort((self.frame, name))
         out = self.take(order)
         out.name = name[order]
         return out
+
+    def join(self, other: "Paths") -> "Paths":
+        """Return these rows and others, in no order."""
+        return Paths(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))

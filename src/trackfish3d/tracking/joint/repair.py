@@ -1,4 +1,4 @@
-"""Look back on whole tracks: were two of them swapped, and which fragment continues which?"""
+"""Look back on whole tracks: whether two were swapped, and which fragment continues which."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,16 @@ from .settings import JointSettings
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Filtered = tuple[Array, Array, Array, Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Swaps:
-    """Moments at which two tracks may have been exchanged: rows (K,) of the one and of the other after which the other
-    future would begin, and odds (K,), log-likelihood ratio of exchanged against kept."""
+    """Moments at which two tracks may have been exchanged.
+
+    ``one``, ``other`` (K,): rows of the two after which the other's future would begin; ``odds`` (K,): log-likelihood
+    ratio of exchanged against kept.
+    """
 
     one: Ints
     other: Ints
@@ -97,26 +101,40 @@ def unswap(paths: Paths, swaps: Swaps, least: float) -> tuple[Paths, int]:
     return (paths.renamed(name) if done else paths), done
 
 
+def find_swaps(
+    paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings, least: float = -7.0
+) -> Swaps:
+    """Moments at which two tracks near each other may be exchanged, with odds of at least ``least``."""
+    order = np.argsort(paths.frame, kind="stable")
+    reach = settings.swap_reach * belief.body_length
+    return Swaps(
+        *swap_odds(
+            paths.name, paths.frame, order, forth[2], forth[3], back[2], back[3], reach, belief.acceleration**2,
+            settings.dart_share, belief.dart**2, least,
+        )
+    )  # fmt: skip
+
+
 def stitch(
-    paths: Paths, past: Array, past_cov: Array, future: Array, future_cov: Array, belief: Belief,
-    settings: JointSettings,
-) -> tuple[Ints, Array]:  # fmt: skip
+    paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings, prior: float
+) -> tuple[Ints, Array]:
     """Join fragments, all at once.
 
     Returns the new name (T,) of each track and the log-odds (T,) of its link to the one before it (inf where none). A
     fragment's end has at most one successor, so the choice of greatest total odds is an assignment.
-    The odds of a link compare "this end becomes that start" with "one animal was lost and another appeared".
+    The odds of a link compare "this end becomes that start" with "one animal was lost and another appeared", which
+    ``prior`` log-odds speak against.
     """
     begin = paths.begin
     first, last = begin[:-1], begin[1:] - 1
     n = len(first)
     q = belief.acceleration**2
     odds = link_odds(
-        paths.frame[first], paths.frame[last], past[last], past_cov[last], future[first], future_cov[first],
-        settings.stitch_gap, q, settings.burst_share, belief.dart**2,
+        paths.frame[first], paths.frame[last], forth[2][last], forth[3][last], back[2][first], back[3][first],
+        settings.stitch_gap, q, settings.dart_share, belief.dart**2,
     )  # fmt: skip
     # A new animal is anywhere in the water with any velocity: that is what a link is weighed against.
-    anew = math.log(belief.births) - 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi)) - settings.stitch_least
+    anew = math.log(belief.births) - 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi)) - prior
     value = odds - anew
     cost = np.where(value > 0, -value, np.inf)
     full = np.full((n, 2 * n), np.inf)

@@ -60,7 +60,7 @@ def explain(score, detection, gain, taken, first, n_detections, least):  # type:
 
 @njit(cache=True)
 def duplicates(members, score):  # type: ignore[no-untyped-def]
-    """(K,) bool: a candidate of higher score was seen as the same two or more detections in this frame, and no other."""
+    """(K,) bool: a better candidate was seen as exactly the same detections, two or more, in this frame."""
     k = score.shape[0]
     out = np.zeros(k, np.bool_)
     for i in range(k):

@@ -1,0 +1,85 @@
+"""Living tracks, and what happened to them in a frame."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Pool:
+    """Living tracks as columns (K,): candidates and confirmed ones.
+
+    ``name``; ``state`` (K, 6) and ``cov`` (K, 6, 6); ``born`` and ``last``, frames of the first and the last detection;
+    ``score``, log-likelihood ratio of its whole life, and the ``best`` it ever was; ``debt``, how unlikely it is to go
+    unseen for so long. ``memory_size``, ``memory_axis``, ``memory_frame`` (K, C): last look in each view (see
+    `cues.likeness`). ``window_rows`` (K, W, C) : detections of the last W frames, -1 for none, and ``window_gain``
+    their share of the score.
+    """
+
+    name: Ints
+    confirmed: Flags
+    state: Array
+    cov: Array
+    born: Ints
+    last: Ints
+    score: Array
+    best: Array
+    debt: Array
+    memory_size: Array
+    memory_axis: Array
+    memory_frame: Ints
+    window_rows: Ints
+    window_gain: Array
+
+    @classmethod
+    def empty(cls, views: int, window: int) -> "Pool":
+        """No tracks."""
+        whole, real = np.zeros(0, np.int64), np.zeros(0)
+        look = np.zeros((0, views))
+        return cls(
+            whole, np.zeros(0, bool), np.zeros((0, 6)), np.zeros((0, 6, 6)), whole, whole, real, real, real, look, look,
+            np.zeros((0, views), np.int64), np.zeros((0, window, views), np.int64), np.zeros((0, window, views)),
+        )  # fmt: skip
+
+    def take(self, rows: Flags | Ints) -> "Pool":
+        """Return these tracks."""
+        return Pool(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
+
+    def join(self, other: "Pool") -> "Pool":
+        """Return these tracks and others."""
+        if not len(other):
+            return self
+        return Pool(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
+
+    def __len__(self) -> int:
+        return len(self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class FrameLog:
+    """What happened to living tracks in one frame.
+
+    ``name`` (K,), ``members`` (K, C) detection rows or -1, ``state`` (K, 6) and ``cov`` (K, 6, 6) after correction,
+    ``weight`` (K,) log-likelihood ratio of the frame.
+    """
+
+    frame: int
+    name: Ints
+    members: Ints
+    state: Array
+    cov: Array
+    weight: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """Frames to come: numbers (F,), offsets (F + 1,) of their detections, and which of them is the present one."""
+
+    frames: Ints
+    offsets: Ints
+    now: int
