@@ -7,9 +7,9 @@ Scenes and tracks are kept in the work folder and made once. The schools are: th
 it with other seeds (offsets from 31); ten without a sick fish (offsets 51 to 60); and other kinds (71 and 72). The
 detection was tuned on offsets 1 to 22 and 101 to 460. 3D-ZeF 02 is compared with its own ground truth.
 
-Now and then the simulator holds a healthy fish fast between the sick one and the walls, where it hardly swims: its label
-is not true of its behaviour. Schools with a healthy fish below 0.7 of its own cruising speed (2 of the first 141) are
-left out of the ten, judged all the same, and listed.
+Now and then the simulator holds a healthy fish fast between the sick one and the walls, where it hardly swims: its
+label is not true of its behaviour. Schools with a healthy fish below 0.7 of its own cruising speed (2 of 141 seeds
+looked at) are left out of the ten, judged all the same, and listed.
 """
 
 import argparse

@@ -85,12 +85,14 @@ def smooth(
     prior = _prior(z, use)
 
     def one(n: int) -> None:
-        for first, last in _stretches(use[:, n], alive[:, n], max_gap):
+        for first, last in _stretches(alive[:, n], max_gap):
             rows = slice(first, last + 1)
             sigma = np.empty((last + 1 - first, 3))
             point, speed, push = (np.empty((last + 1 - first, 3)) for _ in range(3))
-            state = _filter(z[rows, n], R[rows, n], use[rows, n], noise.jerk**2, prior)
-            smooth_track(*state[:5], use[rows, n], point, speed, push, sigma)
+            measured = use[rows, n].copy()
+            measured[0] = True  # something must begin, be it interpolated
+            state = _filter(z[rows, n], R[rows, n], measured, noise.jerk**2, prior)
+            smooth_track(*state[:5], measured, point, speed, push, sigma)
             there = alive[rows, n]
             for whole, part in ((out.position, point), (out.velocity, speed), (out.acceleration, push)):
                 whole[rows, n][there] = part[there]
@@ -184,18 +186,14 @@ def _prior(z: Array, use: Bools) -> Array:
     return np.array([(10 * step) ** 2, (3 * step) ** 2])
 
 
-def _stretches(use: Bools, alive: Bools, max_gap: int) -> list[tuple[int, int]]:
-    """First and last frame of stretches without a gap longer than ``max_gap``; each begins with a measured point."""
+def _stretches(alive: Bools, max_gap: int) -> list[tuple[int, int]]:
+    """First and last frame of stretches without a gap longer than ``max_gap``."""
     at = np.flatnonzero(alive)
     if not len(at):
         return []
     cuts = np.flatnonzero(np.diff(at) > max_gap + 1)
-    out = []
-    for first, last in zip(at[np.append(0, cuts + 1)].tolist(), at[np.append(cuts, len(at) - 1)].tolist(), strict=True):
-        measured = np.flatnonzero(use[first : last + 1])
-        if len(measured):
-            out.append((first + int(measured[0]), last))
-    return out
+    first, last = at[np.append(0, cuts + 1)], at[np.append(cuts, len(at) - 1)]
+    return list(zip(first.tolist(), last.tolist(), strict=True))
 
 
 def _pieces(use: Bools) -> list[tuple[slice, int]]:

@@ -1,6 +1,7 @@
 """A first look at tracks: who is there how long, where, and how noisy; all that a second pass must know before."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from ..recordings.tracks import Tracks
 from .blocks import Block, TrackSource, blocks
 from .collective import nearest_neighbour_world
-from .kinematics import speed
+from .kinematics import present, speed
 from .smoothing import SwimNoise, fit_noise, smooth
 
 Array = NDArray[np.float64]
@@ -53,35 +54,69 @@ class Survey:
 def survey(source: TrackSource) -> Survey | None:
     """Go through tracks once; None where there is no point at all."""
     seen: dict[int, list[int]] = {}
-    positions: list[Array] = []
-    chunks: list[Tracks] = []
-    every, stride, total, crowd, number = 1, 1, 0, 0, 0
+    positions, chunks = _Positions(), _Chunks()
+    crowd = 0
     for piece in source.pieces():
-        finite = np.isfinite(piece.position).all(1)
+        finite = present(piece.position)
         piece = piece if finite.all() else piece.select(finite)
         if not len(piece):
             continue
         _count(piece, seen)
         crowd = max(crowd, len(piece.identities))
-        positions.append(piece.position[::stride])
-        total += len(positions[-1])
-        while total > SAMPLE:  # thin out evenly, however long it gets
-            positions = [np.concatenate(positions)[::2]]
-            stride, total = 2 * stride, len(positions[0])
-        if number % every == 0:
-            chunks.append(piece.select(piece.frame < piece.frame[0] + CHUNK_FRAMES))
-            if len(chunks) > CHUNKS:
-                chunks, every = chunks[::2], 2 * every
-        number += 1
+        positions.add(piece.position)
+        chunks.add(piece)
     if not seen:
         return None
     track = np.array(sorted(seen), dtype=np.int64)
     rows = np.array([seen[int(t)] for t in track], dtype=np.int64)
-    noise, usual, near = _typical(chunks)
+    noise, usual, near = _typical(chunks.found())
     return Survey(
         track, rows[:, 0], rows[:, 1], rows[:, 2], int(rows[:, 1].min()), int(rows[:, 2].max()),
-        np.concatenate(positions), noise, usual, near, crowd,
+        np.concatenate(positions.kept), noise, usual, near, crowd,
     )  # fmt: skip
+
+
+class _Positions:
+    """Every n-th position, n doubled whenever they get too many; the same however the tracks come in pieces."""
+
+    def __init__(self) -> None:
+        self.kept: list[Array] = []
+        self.stride, self.total, self.passed = 1, 0, 0
+
+    def add(self, position: Array) -> None:
+        self.kept.append(position[-self.passed % self.stride :: self.stride])
+        self.passed += len(position)
+        self.total += len(self.kept[-1])
+        while self.total > SAMPLE:
+            self.kept = [np.concatenate(self.kept)[::2]]
+            self.stride, self.total = 2 * self.stride, len(self.kept[0])
+
+
+class _Chunks:
+    """Stretches of frames, every n-th, n doubled whenever they get too many."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, list[Tracks]] = {}
+        self.every = 1
+        self.begin: int | None = None
+
+    def add(self, piece: Tracks) -> None:
+        self.begin = int(piece.frame[0]) if self.begin is None else self.begin
+        number = (piece.frame - self.begin) // CHUNK_FRAMES
+        for one in np.unique(number[number % self.every == 0]).tolist():
+            self.parts.setdefault(one, []).append(piece.select(number == one))
+            if len(self.parts) > CHUNKS:
+                self.every *= 2
+                self.parts = {k: v for k, v in self.parts.items() if k % self.every == 0}
+
+    def found(self) -> list[Tracks]:
+        return [_joined(parts) for parts in self.parts.values()]
+
+
+def _joined(parts: list[Tracks]) -> Tracks:
+    columns = ("frame", "track", "position", "covariance", "observed")
+    whole: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+    return Tracks.build(**whole)
 
 
 def _count(piece: Tracks, seen: dict[int, list[int]]) -> None:
