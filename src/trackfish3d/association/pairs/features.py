@@ -73,7 +73,11 @@ def _place(point: Array, body_length: float) -> tuple[Array, float]:
     """Centre and half width of where animals are, from where plausible pairs meet."""
     if not len(point):
         return np.zeros(3), body_length
-    centre = np.median(point, axis=0)
+    some = point[:: max(len(point) // 20000, 1)]
+    centre: Array = some.mean(0)
+    for _ in range(30):  # the geometric median: nearly parallel rays meet anywhere, and axes must not matter
+        weight = 1.0 / np.maximum(np.linalg.norm(some - centre, axis=1), 1e-3 * body_length)
+        centre = (weight[:, None] * some).sum(0) / weight.sum()
     return centre, max(float(np.median(np.linalg.norm(point - centre, axis=1))), body_length)
 
 

@@ -103,9 +103,8 @@ class PairNet(nn.Module):
             h = self.norm(self._context(batch, hidden))
             one, other = h[batch.block, batch.first], h[batch.block, batch.second]
             mixed = mixed + self.both(one + other) + self.product(one * other)
-        beyond = self.score(F.relu(mixed))[:, 0]
-        beyond = self.scale * beyond + self.shift
-        return MOST * torch.tanh(known / MOST), MOST * torch.tanh(beyond / MOST)
+        beyond = MOST * torch.tanh(self.score(F.relu(mixed))[:, 0] / MOST)
+        return MOST * torch.tanh(known / MOST), self.scale * beyond + self.shift
 
     def _context(self, batch: Batch, hidden: Tensor) -> Tensor:
         """Tokens (B, N, D) that know the detections they may belong to; a pair that is no option is not attended."""
