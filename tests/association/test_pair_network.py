@@ -1,11 +1,11 @@
 """The pair network: symmetric, blind to order and padding, safe to load."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
-
-import itertools
 
 from trackfish3d.association.checkpoint import save_model  # noqa: E402
 from trackfish3d.association.model import TrackFishNet  # noqa: E402
