@@ -14,14 +14,17 @@ from ..errors import InputError
 from ..files import atomic_path
 from ..recordings import Recording, Tracks, write_table, write_tracks_csv
 from ..tracking.method import LEARN_EPOCHS, Method, setting_names, setting_values
-from ..tracking.registry import make_method, method_class, method_names, summaries
+from ..tracking.registry import DEFAULT_METHOD, make_method, method_class, method_names, summaries
+from ..tracking.suspects import SUSPECTS, write_suspects
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
 
 
 def command(
     recording: Annotated[Path, typer.Argument(help="Folder of the recording.")],
-    method: Annotated[str, typer.Option("--method", "-m", help=f"One of: {', '.join(method_names())}.")] = "sort3d",
+    method: Annotated[
+        str, typer.Option("--method", "-m", help=f"One of: {', '.join(method_names())}.")
+    ] = DEFAULT_METHOD,
     out: Annotated[
         Path | None, typer.Option("--out", help="CSV or Parquet file; otherwise into the recording.")
     ] = None,
@@ -57,6 +60,7 @@ def command(
         )
     where = write_result(source, tracks, out)
     write_settings(where.with_suffix(".settings.json"), method, ready)
+    write_doubts(where, ready)
     print(f"{len(tracks.identities)} tracks, {len(tracks)} points, {100 * _observed(tracks):.1f} % observed: {where}")
 
 
@@ -102,6 +106,21 @@ def write_result(source: Recording, tracks: Tracks, out: Path | None) -> Path:
     else:
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
     return out
+
+
+def write_doubts(where: Path, method: Method) -> None:
+    """Write the moments at which identities may be wrong beside the tracks, for a method that knows them."""
+    if not method.suspects and where.with_name(SUSPECTS).exists():
+        where.with_name(SUSPECTS).unlink()  # of other tracks
+    if method.suspects:
+        write_suspects(method.suspects, where.with_name(SUSPECTS))
+        worst = method.suspects[0]
+        print(
+            f"{len(method.suspects)} moments to check, the worst at frame {worst.first} "
+            f"({100 * worst.probability:.0f} %): {where.with_name(SUSPECTS)}"
+        )
+    if method.stopped:
+        print(f"{method.stopped} searches ended before the best choice was proved (--set most_nodes=N searches longer)")
 
 
 def write_settings(path: Path, name: str, method: Method) -> None:

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
 from .postprocess import postprocess
+from .suspects import Suspect
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all."""
@@ -38,6 +39,8 @@ class Method(ABC):
 
     def __init__(self, settings: MethodSettings | None = None) -> None:
         self.settings: Any = self.Settings() if settings is None else settings
+        self.suspects: list[Suspect] = []  # of the last `track`, for methods that know where they may be wrong
+        self.stopped = 0  # searches of the last `track` that ended before the best choice was proved
 
     def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
         """Return this method with every length estimated that was left open; already closed ones stay."""

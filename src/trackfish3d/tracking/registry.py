@@ -17,8 +17,10 @@ class Entry:
     summary: str
 
 
+DEFAULT_METHOD = "joint"
 _BASELINES = "trackfish3d.baselines"
 _METHODS: dict[str, Entry] = {
+    "joint": Entry("trackfish3d.tracking.joint.method:Joint", "one assignment over views and time; the default"),
     "hungarian": Entry(f"{_BASELINES}.geometric:Hungarian", "Hungarian matching of camera pairs, nearest neighbours"),
     "greedy": Entry(f"{_BASELINES}.geometric:Greedy", "greedy matching of camera pairs, nearest neighbours"),
     "sort3d": Entry(f"{_BASELINES}.geometric:Sort3D", "Hungarian matching of camera pairs, constant-velocity Kalman"),
@@ -28,7 +30,6 @@ _METHODS: dict[str, Entry] = {
     "sort2d": Entry(f"{_BASELINES}.single_view:Sort2D", "SORT in each view, matched once, triangulated"),
     "external": Entry(f"{_BASELINES}.external:External", "2D tracks of another program with shared ids, triangulated"),
     "paper": Entry("trackfish3d.tracking.paper:Paper", "the published network and tracker; needs a trained model"),
-    "joint": Entry("trackfish3d.tracking.joint.method:Joint", "views and time decided together"),
     "openptv": Entry(f"{_BASELINES}.openptv:OpenPTV", "OpenPTV correspondences, linked by trackpy or laptrack"),
 }
 

@@ -33,7 +33,8 @@ def sightings(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    packed : cameras, sizes (C, 2) of their images, px. origin, direction (N, 3) : rays. camera (N,), camera_begin (C + 1,), u, v, r (N,) px.
+    packed : cameras, sizes (C, 2) of their images, px. origin, direction (N, 3) : rays. camera (N,), camera_begin
+    (C + 1,), u, v, r (N,) px.
     free (N,) bool; known (N, N) bool : pairs that a candidate already follows. found (C,) chance to be detected;
     log_clutter (C,) log density of false detections, 1/px^2.
     spread : standard deviation of a position before it is measured, world units, large against its measured error.

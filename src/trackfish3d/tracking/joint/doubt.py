@@ -1,35 +1,16 @@
 """How sure a track is of being one animal, link by link, and where to look first."""
 
-import csv
-from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ...files import atomic_path
+from ..suspects import Suspect
 from .mending import Mended
 
 Array = NDArray[np.float64]
 SAME_ENCOUNTER = 10  # frames between two doubtful moments of the same two tracks that are one encounter
-
-
-@dataclass(frozen=True)
-class Suspect:
-    """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
-
-    ``kind`` : "swap" of two tracks, or a doubtful "join" of two parts of one (then ``other`` is the track itself).
-    """
-
-    first: int
-    last: int
-    track: int
-    other: int
-    probability: float
-    kind: str
 
 
 def suspects(mended: Mended, least: float = 0.001) -> list[Suspect]:
@@ -68,12 +49,3 @@ def link_confidence(mended: Mended) -> Array:
             if len(rows):  # the chance is of the whole encounter: its last link bears it
                 wrong[rows[-1]] = 1 - (1 - wrong[rows[-1]]) * (1 - s.probability)
     return 1 - wrong
-
-
-def write_suspects(found: Iterable[Suspect], path: Path) -> None:
-    """Write suspects as CSV: first, last, track, other, probability, kind."""
-    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["first_frame", "last_frame", "track", "other", "probability", "kind"])
-        for s in found:
-            writer.writerow([s.first, s.last, s.track, s.other, f"{s.probability:.4f}", s.kind])

@@ -130,8 +130,8 @@ class Engine:
         pool = self.pool
         found: tuple[Ints, Ints, Array] = hypotheses(
             pool.state[who], cov, *seeing.of(who), pool.memory_size[who], pool.memory_axis[who],
-            pool.memory_frame[who], frame.number, frame.begin, frame.u, frame.v, frame.noise, frame.log_size, frame.axis,
-            free, self.belief.scales, self._log_clutter, self.settings.gate,
+            pool.memory_frame[who], frame.number, frame.begin, frame.u, frame.v, frame.noise, frame.log_size,
+            frame.axis, free, self.belief.scales, self._log_clutter, self.settings.gate,
         )  # fmt: skip
         return found
 

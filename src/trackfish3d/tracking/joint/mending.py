@@ -48,6 +48,8 @@ def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings:
         if not done:
             name, strength = stitch(paths, forth, back, belief, settings, prior)
             first, last = paths.begin[:-1], paths.begin[1:] - 1
+            renamed = dict(zip(paths.name[first].tolist(), name.tolist(), strict=True))
+            joins = [(renamed.get(t, t), a, b) for t, a, b in joins]
             for j in np.flatnonzero(np.isfinite(strength)):
                 i = int(np.flatnonzero((name == name[j]) & (paths.frame[last] < paths.frame[first[j]]))[-1])
                 joins.append((int(name[j]), int(paths.frame[last[i]]), int(paths.frame[first[j]])))

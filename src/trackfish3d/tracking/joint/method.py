@@ -11,7 +11,7 @@ from ...recordings.tracks import Tracks
 from ..method import Method, Progress
 from ..postprocess import relabel
 from .belief import Belief, Sights
-from .doubt import Suspect, link_confidence, suspects
+from .doubt import link_confidence, suspects
 from .engine import Engine
 from .mending import Mended, mend
 from .paths import Paths
@@ -36,9 +36,7 @@ class Joint(Method):
 
     def __init__(self, settings: JointSettings | None = None) -> None:
         super().__init__(settings)
-        self.suspects: list[Suspect] = []
         self.belief: Belief | None = None
-        self.stopped = 0
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
         """Fit, track, mend."""
