@@ -18,14 +18,14 @@ from .zef import GATE_CM, PUBLISHED
 GATE_SYNFISH = 1.0
 CALIBRATION_NOISE = (0.05, 0.1, 0.2)
 DETECTION_NOISE = (0.05, 0.1, 0.2, 0.4)
-PAPER = ("hungarian", "greedy", "sort3d", "paper", ORACLE)
+PAPER = ("hungarian", "greedy", "sort3d", "paper", "joint", ORACLE)
 DENSE = ("thirty", "hundred")
 ABLATION = (
     "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
     "sort3d:max_age=3", "svt",
 )  # fmt: skip
-STAGES = ("paper", "sort3d")
-PEERS = ("sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
+STAGES = ("paper", "sort3d", "joint")
+PEERS = ("joint", "sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
 # The paper's 3D-SORT waits 30 frames for a lost fish on SynFish and 3 on 3D-ZeF.
 ZEF_SETTINGS: dict[str, dict[str, Any]] = {"sort3d": {"max_age": 3}, "svt": {"max_age": 3}}
 
