@@ -1,9 +1,11 @@
 """Train the networks of the paper's ablations with one budget each, and score them.
 
-``python benchmarks/train_ablations.py RECORDINGS... --out FOLDER [--epochs 6] [--data SYNFISH] [--set key=value]``
+``python benchmarks/train_ablations.py RECORDINGS... --out FOLDER [--warmup 6] [--epochs 10] [--data SYNFISH]``
 
-Each network is ``FOLDER/<row>.safetensors``, named as the rows of the paper's tables; ``trackfish3d benchmark ablation
---models FOLDER`` then scores them on the test scenes. A run that was stopped goes on where it was.
+Warm-up, with the association loss alone, is the same for all rows but the one without attention, so it is done once
+(``warmup.safetensors``, and ``warmup_mlp.safetensors``), and every row goes on from there with its own losses for as
+many epochs. Each network is ``FOLDER/<row>.safetensors``, named as the rows of the paper's tables; ``trackfish3d
+benchmark ablation --models FOLDER`` then scores them on the test scenes. A run that was stopped goes on where it was.
 """
 
 import argparse
@@ -13,32 +15,41 @@ from pathlib import Path
 
 ROWS: dict[str, tuple[str, ...]] = {
     "full": (),
-    "without_temporal": ("temporal",),
     "without_contrastive": ("contrastive",),
+    "without_temporal": ("temporal",),
     "without_both": ("contrastive", "temporal"),
     "mlp_only": ("transformer",),
 }
+PROGRAM = [sys.executable, "-m", "trackfish3d"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recordings", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--warmup", type=int, default=6, help="epochs with the association loss alone")
+    parser.add_argument("--epochs", type=int, default=10, help="epochs after it")
     parser.add_argument("--data", type=Path, help="SynFish recordings made before; they are simulated else")
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe")
     args = parser.parse_args()
-    program = [sys.executable, "-m", "trackfish3d"]
-    for name, without in ROWS.items():
-        model = args.out / f"{name}.safetensors"
+    models = args.out / "models"
+
+    def train(model: Path, epochs: int, warmup: int, without: tuple[str, ...], start: Path | None) -> None:
         if model.exists():
-            continue
-        command = [*program, "train", *args.recordings, "--out", model, "--set", f"epochs={args.epochs}"]
-        command += ["--set", f"warmup_epochs={args.epochs // 4}"]
+            return
+        command = [*PROGRAM, "train", *args.recordings, "--out", model]
+        command += ["--set", f"epochs={epochs}", "--set", f"warmup_epochs={warmup}"]
+        command += [] if start is None else ["--start", start]
         command += [x for part in without for x in ("--without", part)]
         command += [x for setting in args.set for x in ("--set", setting)]
         subprocess.run([str(c) for c in command], check=True)
-    command = [*program, "benchmark", "ablation", "--models", args.out, "--out", args.out / "results", "--workers", "1"]
+
+    for name, without in ROWS.items():
+        attention = tuple(part for part in without if part == "transformer")
+        warm = args.out / ("warmup_mlp.safetensors" if attention else "warmup.safetensors")
+        train(warm, args.warmup, args.warmup, attention, None)
+        train(models / f"{name}.safetensors", args.epochs, 0, without, warm)
+    command = [*PROGRAM, "benchmark", "ablation", "--models", models, "--out", args.out / "results", "--workers", "1"]
     command += ["--data", args.data] if args.data else []
     subprocess.run([str(c) for c in command], check=True)
 
