@@ -19,6 +19,7 @@ from ..errors import TrackFishError
 # A module is imported only when its command is called, so that none pays for the imports of the others.
 COMMANDS = {
     "calibrate": "calibrate",
+    "run": "run",
     "import": "import_",
     "check": "check",
     "train": "train",
