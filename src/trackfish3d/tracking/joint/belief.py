@@ -1,12 +1,14 @@
 """What the joint tracker believes about a recording: noise, motion, chances. All of it comes from the detections."""
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
+from .bonds import NO_BONDS, Bonds
 from .cues import ROUND
 
 Array = NDArray[np.float64]
@@ -43,7 +45,7 @@ class Belief:
 
 @dataclass(frozen=True, eq=False)
 class Sights:
-    """Detections as the kernels want them, all frames: (N,) columns and rays (N, 3)."""
+    """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), and what a network says of pairs."""
 
     camera: NDArray[np.int64]
     u: Array
@@ -53,6 +55,7 @@ class Sights:
     axis: Array
     origin: Array
     direction: Array
+    bonds: Bonds = NO_BONDS
 
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections, belief: Belief) -> "Sights":
@@ -74,12 +77,19 @@ class Sights:
             np.maximum(noise, FLOOR_PX), np.log(np.maximum(diagonal, 1e-3)), axis, origin, direction,
         )  # fmt: skip
 
+    def with_bonds(self, rig: CameraRig, detections: Detections, body_length: float, model: Path) -> "Sights":
+        """Return these sights with what a pair network says about them."""
+        from ...association.pairs.odds import load_odds
+
+        return replace(self, bonds=Bonds.of(*load_odds(model)(rig, detections, self.noise, body_length)))
+
     def frame(self, number: int, rows: slice, views: int) -> "FrameSights":
         """Return the detections of one frame, which are sorted by camera."""
         camera = self.camera[rows]
         return FrameSights(
             number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera,
             *(getattr(self, k)[rows] for k in ("u", "v", "noise", "log_size", "axis", "origin", "direction")),
+            self.bonds,
         )  # fmt: skip
 
 
@@ -98,6 +108,7 @@ class FrameSights:
     axis: Array
     origin: Array
     direction: Array
+    bonds: Bonds = NO_BONDS
 
     def __len__(self) -> int:
         return len(self.u)

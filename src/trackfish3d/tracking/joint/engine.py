@@ -13,6 +13,7 @@ from ...cameras.rig import CameraRig
 from ..kalman import predict
 from .belief import Belief, FrameSights, Sights
 from .births import sightings
+from .bonds import add_bonds
 from .cues import chances
 from .kernels import add_dart, correct, hypotheses, look
 from .lookahead import alternatives, compare
@@ -133,6 +134,7 @@ class Engine:
             pool.memory_frame[who], frame.number, frame.begin, frame.u, frame.v, frame.noise, frame.log_size,
             frame.axis, free, self.belief.scales, self._log_clutter, self.settings.gate,
         )  # fmt: skip
+        add_bonds(found[2], found[1], frame.start, *frame.bonds)
         return found
 
     def _decide(
@@ -196,7 +198,7 @@ class Engine:
                 self.packed, self.sizes, state, cov, pixel, J, frame.rows(sets[both]), size, axis, last, ahead.frames,
                 ahead.offsets, ahead.now, sights.camera, sights.u, sights.v, sights.noise, sights.log_size, sights.axis,
                 s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical, b.acceleration**2, self._h,
-                s.gate, s.most_nodes,
+                s.gate, s.most_nodes, *sights.bonds,
             )  # fmt: skip
             self.tried += 1
             if lead + value[both[1]].sum() - value[both[0]].sum() > 1e-6:
@@ -256,6 +258,7 @@ class Engine:
             self.packed, self.sizes, frame.origin, frame.direction, frame.camera, frame.begin, frame.u, frame.v,
             frame.noise, free, known, b.clear, self._log_clutter, b.body_length, np.log(b.births), s.gate, self._h,
         )  # fmt: skip
+        add_bonds(weight, sets, frame.start, *frame.bonds)
         keep = np.flatnonzero(weight > s.least_birth)
         keep = keep[np.argsort(-weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from ..kalman import predict
+from .bonds import add_bonds
 from .cues import chances
 from .kernels import correct, hypotheses, look
 from .packing import components, pack
@@ -111,12 +112,17 @@ def compare(  # type: ignore[no-untyped-def]
     h,
     gate,
     most_nodes,
+    bond_begin,
+    bond_partner,
+    bond_odds,
 ):
     """Follow some tracks alone over the next frames from two choices in this one.
 
     All of state (2, T, 6), cov, pixel, J, members (2, T, C), memory_size, memory_axis, memory_frame hold both readings
     of frame number ``first`` of ``frames`` (F,), whose detections are rows offsets[first]:offsets[first + 1]; members
-    are such rows. Returns the log-likelihood of the second reading against the first. It ends when one leads clearly,
+    are such rows. bond_begin, bond_partner, bond_odds : see `bonds.Bonds`.
+
+    Returns the log-likelihood of the second reading against the first. It ends when one leads clearly,
     or when both have chosen the same for a while.
     """
     n, n_views = members.shape[1:]
@@ -142,6 +148,7 @@ def compare(  # type: ignore[no-untyped-def]
                 state[w], cov[w], pixel[w], J[w], seen, found, memory_size[w], memory_axis[w], memory_frame[w],
                 frames[k], begin, u[a:b], v[a:b], r[a:b], log_size[a:b], axis[a:b], free, scales, log_clutter, gate,
             )  # fmt: skip
+            add_bonds(value, sets, a, bond_begin, bond_partner, bond_odds)
             chosen, _, _ = pack(owner, sets, value, n, b - a, most_nodes)
             for t in range(n):
                 lead += value[chosen[t]] if w == 1 else -value[chosen[t]]

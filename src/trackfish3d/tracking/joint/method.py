@@ -43,6 +43,8 @@ class Joint(Method):
         s: JointSettings = self.settings
         belief = self.belief = believe(rig, detections, s)
         sights = Sights.of(rig, detections, belief)
+        if s.model is not None:
+            sights = sights.with_bonds(rig, detections, belief.body_length, s.model)
         engine = Engine(rig, belief, s)
         frames = detections.frames
         for k, frame in enumerate(frames):

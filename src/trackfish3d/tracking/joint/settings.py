@@ -1,5 +1,7 @@
 """Settings of the joint tracker."""
 
+from pathlib import Path
+
 from pydantic import Field
 
 from ..method import MethodSettings
@@ -31,3 +33,4 @@ class JointSettings(MethodSettings):
     fit_frames: int = Field(default=200, ge=10, description="frames of that stretch")
     most_nodes: int = Field(default=20000, ge=1, description="steps after which the search in a component ends")
     most_candidates: int = Field(default=3000, ge=1, description="candidates alive at most")
+    model: Path | None = Field(default=None, description="pair network of 'trackfish3d learn', as one more cue")
