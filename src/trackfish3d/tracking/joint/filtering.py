@@ -122,12 +122,3 @@ def _density(x, S):  # type: ignore[no-untyped-def]
         y[i] = value / L[i, i]
         total += 0.5 * y[i] * y[i] + math.log(L[i, i])
     return -total - 3.0 * _LOG_2PI
-
-
-@njit(cache=True, error_model="numpy")
-def fuse(a, A, b, B):  # type: ignore[no-untyped-def]
-    """Combine two independent states (6,) of covariances (6, 6); returns state and covariance."""
-    gain = np.linalg.solve(A + B, A).T
-    gain = np.ascontiguousarray(gain)
-    cov = A - gain @ A
-    return a + gain @ (b - a), 0.5 * (cov + cov.T)
