@@ -44,18 +44,21 @@ LEARN = {
     "learn7": "--rig random:3 --fish 40 --frames 240 --spread 6,4 --seed 206",
     "learn8": "--rig tank --fish 8 --frames 240 --seed 207",
 }
-SEEN = {
-    name: f"synfish --scenes {name} --seed-offset 9" for name in ("train5", "train7", "train8", "thirty", "hundred")
+# Held out: other schools before rigs that were learned on, and rigs that were not.
+SEEN = {name: f"synfish --scenes {name} --seed-offset 7" for name in ("train5", "train6", "train7")}
+SEEN |= {
+    "tank12": "--rig tank --fish 12 --frames 300 --seed 113",
+    "tight": "--rig 3 --fish 40 --spread 6,4 --frames 300 --seed 114",
 }
 UNSEEN = {
-    "two a": "--rig random:2 --fish 20 --frames 300 --seed 301",
-    "two b": "--rig random:2 --fish 30 --frames 300 --seed 302",
-    "two c": "--rig random:2 --fish 30 --frames 300 --seed 303",
-    "three": "--rig random:3 --fish 30 --frames 300 --spread 6,4 --seed 304",
-    "four": "--rig random:4 --fish 50 --frames 300 --spread 6,4 --seed 305",
-    "tank": "--rig tank --fish 12 --frames 300 --seed 306",
+    "rand2": "--rig random:2 --fish 12 --frames 300 --seed 101",
+    "two20": "--rig random:2 --fish 20 --frames 300 --seed 111",
+    "two30": "--rig random:2 --fish 30 --frames 300 --seed 112",
+    "rand3": "--rig random:3 --fish 24 --frames 300 --seed 102",
+    "tightr": "--rig random:3 --fish 50 --spread 6,4 --frames 300 --seed 115",
+    "rand4": "--rig random:4 --fish 30 --frames 300 --seed 103",
 }
-NOISY = {"train8 0.2": ("train8", 0.2), "train8 0.4": ("train8", 0.4), "two a 0.2": ("two a", 0.2)}
+NOISY = {f"noise_{name}_{sigma}": (name, sigma) for name in ("train5", "train7") for sigma in (0.2, 0.4)}
 
 
 def made(work: Path, name: str, line: str) -> Path:
@@ -63,7 +66,7 @@ def made(work: Path, name: str, line: str) -> Path:
     if line.startswith("synfish"):
         folder, out = work / "seen" / name, work / "seen"
     else:
-        folder = out = work / name.replace(" ", "_")
+        folder = out = work / name
     if not (folder / "truth.parquet").exists():
         run(["simulate", *line.split(), "--out", str(out)])
     return folder
@@ -78,7 +81,7 @@ def run(arguments: list[str]) -> None:
 
 
 def noisy(work: Path, name: str, source: Path, sigma: float) -> Path:
-    folder = work / name.replace(" ", "_")
+    folder = work / name
     if not (folder / "truth.parquet").exists():
         run(["noise", "detections", str(source), "--sigma", str(sigma), "--out", str(folder)])
     return folder
