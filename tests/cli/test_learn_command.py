@@ -31,7 +31,7 @@ def test_two_rounds_without_truth_then_track_with_the_network(school, tmp_path, 
     assert run(f"learn {school} --out {model} --rounds 2 {TINY}") == 0
     said = capsys.readouterr()
     assert str(model) in said.out
-    assert "round 2  school: 3 tracks" in " ".join(said.err.split())
+    assert "round 2 school: 3 tracks" in " ".join(said.err.split())
     labels = pair_notes(model)["labels"]
     assert [row["round"] for row in labels] == [1, 2]
     assert labels[0]["same"] > 200
