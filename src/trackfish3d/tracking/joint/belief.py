@@ -89,7 +89,7 @@ class Sights:
         return FrameSights(
             number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera,
             *(getattr(self, k)[rows] for k in ("u", "v", "noise", "log_size", "axis", "origin", "direction")),
-            self.bonds,
+            bonds=self.bonds,
         )  # fmt: skip
 
 
