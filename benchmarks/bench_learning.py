@@ -6,7 +6,8 @@
 
 Without --models it learns first (about half an hour): two rounds on the eight train scenes of SynFish and seven schools
 before random rigs. Truth is used here only: to measure how pure the labels are, how well pairs are told apart and
-calibrated, and to score tracks. --zef names a folder with recordings 01 and 03 of 3D-ZeF in this package's format.
+calibrated, and to score tracks. Scores are kept in DIR/learning.json and not made twice. --zef names a folder with
+recordings 01 and 03 of 3D-ZeF in this package's format.
 """
 
 import argparse
@@ -190,21 +191,26 @@ def main() -> None:
             scenes[n] = ("detection noise", noisy(work, n, made(work, source, line), sigma))
     if args.zef and wanted("zef", args.only):
         scenes |= {f"zef {k}": ("real, 3D-ZeF", args.zef / k) for k in ("01", "03")}
+    kept = work / "learning.json"
+    before = {r["scene"]: r for r in json.loads(kept.read_text())} if kept.exists() else {}
     results = []
     for name, (kind, folder) in scenes.items():
         recording = Recording.open(folder)
         gate = 0.5 if kind.startswith("real") else 1.0
-        row: dict[str, Any] = {"scene": name, "kind": kind, "cameras": len(recording.rig)}
-        row["fish"] = len(np.unique(recording.truth.identity))
-        row["geometry"], belief, tracks = tracked(recording, None, gate)
-        row["covered"], row["purity"] = purity(recording, tracks, LearnSettings().shortest)
+        row: dict[str, Any] = before.get(name, {"scene": name, "kind": kind, "cameras": len(recording.rig)})
+        if "geometry" not in row:
+            row["fish"] = len(np.unique(recording.truth.identity))
+            row["geometry"], belief, tracks = tracked(recording, None, gate)
+            row["covered"], row["purity"] = purity(recording, tracks, LearnSettings().shortest)
+            if recording.truth.detection is not None:
+                row["pairs"] = pair_quality(recording, belief, next(iter(models.values())))
         for label, path in models.items():
-            row[label] = tracked(recording, path, gate)[0]
-        if recording.truth.detection is not None:
-            row["pairs"] = pair_quality(recording, belief, list(models.values())[-1])
+            if label not in row:
+                row[label] = tracked(recording, path, gate)[0]
         results.append(row)
         print(line_of(row, list(models)), flush=True)
-        (work / "learning.json").write_text(json.dumps(results, indent=1, default=float))
+        rest = [r for n, r in before.items() if n not in {x["scene"] for x in results}]
+        kept.write_text(json.dumps(results + rest, indent=1, default=float))
     if args.out:
         args.out.write_text(report(results, list(models)))
 
