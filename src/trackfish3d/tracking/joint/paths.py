@@ -32,8 +32,9 @@ class Paths:
         keep = [np.isin(g.name, wanted) for g in logs]
         cat = {
             k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
-            for k in ("name", "members", "state", "cov")
+            for k in ("name", "members", "state", "cov", "weight")
         }
+        cat["members"] = _once(cat["members"], cat["weight"])
         frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
         order = np.lexsort((frame, cat["name"]))
         paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
@@ -69,3 +70,17 @@ class Paths:
     def join(self, other: "Paths") -> "Paths":
         """Return these rows and others, in no order."""
         return Paths(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
+
+
+def _once(members: Ints, weight: Array) -> Ints:
+    """Leave each detection of members (N, C) to the row of most views that holds it, of those the likeliest.
+
+    Candidates live side by side and may have shared some before they were confirmed.
+    """
+    row, view = np.nonzero(members >= 0)
+    detection = members[row, view]
+    order = np.lexsort((-weight[row], -(members >= 0).sum(1)[row], detection))
+    again = order[1:][np.diff(detection[order]) == 0]
+    out: Ints = members.copy()
+    out[row[again], view[again]] = -1
+    return out
