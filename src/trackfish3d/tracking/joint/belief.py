@@ -87,9 +87,8 @@ class Sights:
         """Return the detections of one frame, which are sorted by camera."""
         camera = self.camera[rows]
         return FrameSights(
-            number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera,
-            *(getattr(self, k)[rows] for k in ("u", "v", "noise", "log_size", "axis", "origin", "direction")),
-            bonds=self.bonds,
+            number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera, self.u[rows], self.v[rows],
+            self.noise[rows], self.log_size[rows], self.axis[rows], self.origin[rows], self.direction[rows], self.bonds,
         )  # fmt: skip
 
 
