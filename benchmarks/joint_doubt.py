@@ -1,0 +1,187 @@
+"""Whether doubt means what it says: confidence of links and probability of suspects against what happened."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.stats import beta
+
+from trackfish3d.files import atomic_path
+from trackfish3d.recordings import Recording, Tracks, Truth
+from trackfish3d.tracking.registry import make_method
+
+EDGES = np.array([0.0, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.5, 0.7, 1.0 + 1e-9])
+LASTS = 10  # frames of known identity that a track must spend with an animal for it to count
+REACH = 10  # frames between an event and the link or suspect that speaks for it: where two cross is not defined closer
+
+
+@dataclass(frozen=True)
+class Event:
+    """A track that leaves one animal for another, between two frames."""
+
+    track: int
+    before: int
+    after: int
+    old: int
+    new: int
+
+
+def true_identity(tracks: Tracks, truth: Truth, detections: int) -> np.ndarray:
+    """(N,) animal that the detections of each point show, -1 where fewer than two views tell or they disagree."""
+    whom = truth.identities_of_detections(detections)
+    single = np.where((whom >= 0).sum(1) == 1, whom.max(1), -1)  # merged blobs tell nothing
+    votes = np.where(tracks.detection >= 0, single[tracks.detection], -1)
+    top, low = votes.max(1), np.where(votes >= 0, votes, 2**40).min(1)
+    return np.where(((votes >= 0).sum(1) >= 2) & (top == low), top, -1)
+
+
+def events_of(tracks: Tracks, identity: np.ndarray) -> list[Event]:
+    """All changes of animal that last."""
+    out = []
+    for track in tracks.identities:
+        rows = np.flatnonzero((tracks.track == track) & (identity >= 0))
+        whom, frame = identity[rows], tracks.frame[rows]
+        begin = np.append(np.flatnonzero(np.diff(whom, prepend=-2)), len(whom))
+        runs = [(int(a), int(b)) for a, b in pairwise(begin) if b - a >= LASTS]
+        for (a, b), (c, _) in pairwise(runs):
+            if whom[a] != whom[c]:
+                out.append(Event(int(track), int(frame[b - 1]), int(frame[c]), int(whom[a]), int(whom[c])))
+    return out
+
+
+def judge_links(tracks: Tracks, events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
+    """Chance to be wrong (L,) that was claimed of each link, and whether it was wrong (L,).
+
+    An event is charged to the most doubtful link near it: which of several frames it was, nobody can tell.
+    """
+    wrong = np.zeros(len(tracks), bool)
+    order = np.lexsort((tracks.frame, tracks.track))
+    linked = np.zeros(len(tracks), bool)
+    linked[order[1:]] = np.diff(tracks.track[order]) == 0
+    for e in events:
+        near = np.flatnonzero(
+            linked & (tracks.track == e.track) & (tracks.frame > e.before - REACH) & (tracks.frame <= e.after + REACH)
+        )
+        free = near[~wrong[near]]
+        if len(free):
+            wrong[free[np.argmin(tracks.confidence[free])]] = True
+    return 1.0 - tracks.confidence[linked], wrong[linked]
+
+
+def judge_suspects(suspects: Sequence[Any], events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, int]:
+    """Claimed chance (S,) of each suspect, whether it was so (S,), and how many events some suspect names."""
+    claimed = np.array([s.probability for s in suspects])
+    right = np.zeros(len(suspects), bool)
+    named: set[Event] = set()
+    for k, s in enumerate(suspects):
+        near = [
+            e for e in events
+            if e.track in (s.track, s.other) and e.before <= s.last + REACH and e.after >= s.first - REACH
+        ]  # fmt: skip
+        if s.kind == "swap":  # one of the two must have gone over to the animal of the other
+            left = {e.old for e in events if e.track in (s.track, s.other)}
+            near = [e for e in near if e.new in left or len({x.track for x in near}) == 2]
+        right[k] = bool(near)
+        named.update(near)
+    return claimed, right, len(named)
+
+
+def bench_doubt(scenes: dict[str, Recording]) -> list[dict[str, Any]]:
+    """Track every scene and judge its doubts."""
+    rows = []
+    for name, recording in scenes.items():
+        truth = recording.truth
+        assert truth is not None
+        method = make_method("joint")
+        tracks = method.track(recording.rig, recording.detections, recording.fps)
+        events = events_of(tracks, true_identity(tracks, truth, len(recording.detections)))
+        chance, wrong = judge_links(tracks, events)
+        claimed, right, named = judge_suspects(method.suspects, events)  # type: ignore[attr-defined]
+        rows.append(
+            {
+                "scene": name, "kind": name.split("-")[0].rstrip("123456"), "events": len(events), "named": named,
+                "expected": float(chance.sum()), "links": binned(chance, wrong), "suspects": binned(claimed, right),
+                "first": first_right(claimed, right),
+            }
+        )  # fmt: skip
+        print(f"{name}: {len(events)} events, {chance.sum():.1f} expected, {named} named by suspects", flush=True)
+    return rows
+
+
+def binned(claimed: np.ndarray, happened: np.ndarray) -> list[list[float]]:
+    """Count, sum of claimed chances, and events of each bin of `EDGES`."""
+    k = np.clip(np.digitize(claimed, EDGES) - 1, 0, len(EDGES) - 2)
+    n = len(EDGES) - 1
+    return [
+        np.bincount(k, minlength=n).tolist(), np.bincount(k, claimed, n).tolist(), np.bincount(k, happened, n).tolist()
+    ]  # fmt: skip
+
+
+def first_right(claimed: np.ndarray, happened: np.ndarray, count: int = 10) -> list[int]:
+    """How many of the first suspects were right, and how many there were."""
+    first = np.argsort(-claimed, kind="stable")[:count]
+    return [int(happened[first].sum()), len(first)]
+
+
+def summed(rows: Sequence[dict[str, Any]], what: str) -> np.ndarray:
+    """(3, bins) counts of all scenes."""
+    return np.asarray(np.sum([r[what] for r in rows], axis=0))
+
+
+def doubt_section(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Markdown."""
+    text = (
+        "Claimed and observed. An event is a track that leaves an animal for another for good: its detections "
+        "(two views or "
+        f"more, no merged blobs) showed one for {LASTS} frames and then another for {LASTS}. It is charged to the most "
+        f"doubtful link within {REACH} frames, since which frame of a crossing it was cannot be told. A "
+        "suspect is right if "
+        f"such an event is within {REACH} frames and, for a swap, the track went over to the other's animal.\n"
+    )
+    head = ["| chance to be wrong | links | claimed, mean % | observed % | suspects | claimed, mean % | observed % |"]
+    lines = [*head, "|---|" + "---:|" * 6]
+    links, suspects = summed(rows, "links"), summed(rows, "suspects")
+    for k in range(len(EDGES) - 1):
+        cells = []
+        for n, claimed, happened in (links[:, k], suspects[:, k]):
+            cells += [f"{n:.0f}", *(f"{100 * x / n:.3g}" if n else "" for x in (claimed, happened))]
+        lines.append(f"| {EDGES[k]:g} to {EDGES[k + 1]:.3g} | {' | '.join(cells)} |")
+    more = ["| scenes | number | events | expected from links | named by a suspect | first ten suspects right |"]
+    more += ["|---|" + "---:|" * 5]
+    for kind in [*dict.fromkeys(r["kind"] for r in rows), "all"]:
+        mine = [r for r in rows if kind in (r["kind"], "all")]
+        first = np.sum([r["first"] for r in mine], axis=0)
+        cells = [str(len(mine)), str(sum(r["events"] for r in mine)), f"{sum(r['expected'] for r in mine):.1f}"]
+        cells += [str(sum(r["named"] for r in mine)), f"{first[0]} of {first[1]}"]
+        more.append(f"| {kind} | {' | '.join(cells)} |")
+    return ["## Doubt\n", text, "\n".join(lines) + "\n", "\n".join(more) + "\n", "![reliability](reliability.png)\n"]
+
+
+def draw_doubt(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Reliability of links and of suspects, with 90 % intervals, logarithmic."""
+    figure = Figure(figsize=(9, 4.2))
+    panels = np.atleast_1d(figure.subplots(1, 2, sharex=True, sharey=True))
+    lowest = 1e-6
+    for axes, what in zip(panels, ("links", "suspects"), strict=True):
+        count, claimed, happened = summed(rows, what)
+        some = count > 0
+        n, x, y = count[some], np.maximum(claimed[some] / count[some], lowest), happened[some] / count[some]
+        low, high = (
+            beta.ppf(0.05, happened[some] + 0.5, n - happened[some] + 0.5),
+            beta.ppf(0.95, happened[some] + 0.5, n - happened[some] + 0.5),
+        )
+        shown = np.maximum(y, lowest)
+        axes.errorbar(x, shown, np.maximum([shown - low, high - shown], 0), fmt="o-", ms=5, capsize=2, lw=1)
+        for a, b, m, h in zip(x, shown, n, happened[some], strict=True):
+            axes.annotate(f"{h:.0f}/{m:.0f}", (a, b), fontsize=7, xytext=(4, -9), textcoords="offset points")
+        axes.plot([lowest, 1], [lowest, 1], "--", color="0.5", lw=1)
+        axes.set(xscale="log", yscale="log", xlabel="claimed chance to be wrong", title=what)
+        axes.set(xlim=(lowest / 2, 1.5), ylim=(lowest / 2, 1.5))
+        axes.grid(alpha=0.25)
+    panels[0].set(ylabel="observed share")
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=130, bbox_inches="tight")
