@@ -101,9 +101,10 @@ def measure_speed(frames: int, work: Path) -> dict[str, Any]:
     if not (short / "tracks.parquet").exists():
         long_recording(short, 500)
     command(short)
+    load = os.getloadavg()[0]
     spent, processor, peak = command(folder)
     print(f"{FISH} fish x {frames} frames: {spent:.1f} s, {processor:.1f} CPU-s, {peak:.0f} MB", flush=True)
-    return {"fish": FISH, "frames": frames, "seconds": spent, "cpu_seconds": processor, "megabytes": peak}
+    return {"fish": FISH, "frames": frames, "seconds": spent, "cpu_seconds": processor, "megabytes": peak, "load": load}
 
 
 def command(folder: Path) -> tuple[float, float, float]:

@@ -31,7 +31,9 @@ def healthy_bins(windows, fish, seed, bins=40):
 @pytest.mark.parametrize("rate", [0.01, 0.1])
 def test_the_false_alarm_rate_asked_for_is_the_one_that_comes_out(fish, rate):
     settings = AnomalySettings(false_alarm_rate=rate)
-    flags = np.concatenate([judge_windows(b, settings).abnormal for b in healthy_bins(2400 // fish, fish, seed=fish)])
+    flags = np.concatenate(
+        [judge_windows(b, settings, 40).abnormal for b in healthy_bins(2400 // fish, fish, seed=fish)]
+    )
     wrong = int(flags.sum())
     assert stats.binomtest(wrong, flags.size, rate).pvalue > 1e-4
 
@@ -88,7 +90,7 @@ def test_evidence_names_the_strongest_first():
 
 @pytest.mark.parametrize("fish", [0, 1, 3])
 def test_too_few_animals_are_not_judged(fish):
-    verdict = judge_windows(np.zeros((40, fish, M)), AnomalySettings())
+    verdict = judge_windows(np.zeros((40, fish, M)), AnomalySettings(), 40)
     assert np.isnan(verdict.p).all()
     assert not verdict.abnormal.any()
     assert np.isnan(judge_whole(np.zeros((40, fish, M)), AnomalySettings()).p).all()
@@ -96,8 +98,8 @@ def test_too_few_animals_are_not_judged(fish):
 
 def test_a_recording_shorter_than_a_window_is_one_window():
     bins = healthy_bins(1, 6, seed=4, bins=5)[0]
-    assert judge_windows(bins, AnomalySettings()).p.shape == (1, 6)
-    assert judge_windows(np.zeros((0, 6, M)), AnomalySettings()).p.shape == (0, 6)
+    assert judge_windows(bins, AnomalySettings(), 40).p.shape == (1, 6)
+    assert judge_windows(np.zeros((0, 6, M)), AnomalySettings(), 40).p.shape == (0, 6)
 
 
 def school(sick, seed):

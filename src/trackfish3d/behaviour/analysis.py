@@ -213,7 +213,7 @@ class _Sums:
         main = _dense(number, track, values, plan.main, first, last)
         measures = main[..., : len(BIN_COLUMNS) - 5]
         whole = judge_whole(measures, settings)
-        windows = judge_windows(measures, settings, most=2000)
+        windows = judge_windows(measures, settings, plan.window_bins, most=2000)
         if sink is not None:
             for table in _judged(number, track, values, plan, first, last):
                 sink("windows", table)
@@ -243,7 +243,7 @@ def _judged(
 ) -> Iterator[pa.Table]:
     """Verdicts on every window and every track that covers enough of it, in chunks of bins."""
     settings = plan.settings.anomaly
-    length = max(1, round(settings.window_s / settings.bin_s))
+    length = plan.window_bins
     order = np.argsort(number, kind="stable")
     number, track, values = number[order], track[order], values[order]
     starts = number[0] + np.arange(0, max(last - first + 1 - length, 0) + 1, CHUNK_BINS)
@@ -253,6 +253,6 @@ def _judged(
         who, count = np.unique(track[rows], return_counts=True)
         who = who[count >= settings.coverage * min(length, last - first + 1)]
         bins = _dense(number[rows], track[rows], values[rows], who, start, end)[..., : len(BIN_COLUMNS) - 5]
-        verdict = judge_windows(bins, settings)
+        verdict = judge_windows(bins, settings, length)
         moved = replace(verdict, first_bin=verdict.first_bin + start, last_bin=verdict.last_bin + start)
         yield anomaly_table(plan, who, moved)

@@ -92,13 +92,12 @@ class Verdict:
     last_bin: Ints
 
 
-def judge_windows(bins: Array, settings: AnomalySettings, most: int = 20_000) -> Verdict:
-    """Judge windows of measures (B, N, M) averaged over bins, NaN where a track is not.
+def judge_windows(bins: Array, settings: AnomalySettings, length: int, most: int = 20_000) -> Verdict:
+    """Judge windows of ``length`` bins of measures (B, N, M) averaged over bins, NaN where a track is not.
 
     Windows start at every bin, or so many bins apart that there are no more than ``most``. A recording shorter than a
     window is one window.
     """
-    length = max(1, round(settings.window_s / settings.bin_s))
     length = min(length, max(len(bins), 1))
     starts = np.arange(0, max(len(bins) - length + 1, 0), max(1, -(-len(bins) // most)), dtype=np.int64)
     values = window_means(_relative(bins), starts, length, settings.coverage, TRIM)

@@ -40,3 +40,8 @@ class Plan:
     cells: tuple[int, int, int]
     bin_frames: int
     every: int
+
+    @property
+    def window_bins(self) -> int:
+        """Bins of a window that is judged: bins are whole frames, so they may be longer than was asked for."""
+        return max(1, round(self.settings.anomaly.window_s * self.fps / self.bin_frames))

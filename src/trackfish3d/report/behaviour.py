@@ -74,9 +74,9 @@ def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str,
         return None, [f"The figures of behaviour are of other tracks and not shown: {again}."]
     found = figures.model_dump()
     found["place"] = _places(np.asarray(figures.frame) + 0.5 * (figures.frames - 1), axis)
-    found["anomaly"]["middle"] = _places(
-        0.5 * (np.asarray(figures.anomaly.first) + np.asarray(figures.anomaly.last)), axis
-    )
+    first, last = np.asarray(figures.anomaly.first, float), np.asarray(figures.anomaly.last, float)
+    found["anomaly"]["middle"] = _places(0.5 * (first + last), axis)
+    found["anomaly"]["span"] = _places(np.array([first.min(initial=np.inf), last.max(initial=-np.inf)]), axis)
     return found, []
 
 

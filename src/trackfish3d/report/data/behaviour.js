@@ -17,6 +17,7 @@ export const behaviour = analysed && {
   anomaly: {
     ...analysed.anomaly,
     middle: decode(analysed.anomaly.middle),
+    span: decode(analysed.anomaly.span),
     probability: decode(analysed.anomaly.probability),
     p: decode(analysed.anomaly.p),
     t: decode(analysed.anomaly.t),
@@ -177,7 +178,7 @@ function evidence(row) {
 
 /** A row a track: the stronger, the less likely a healthy animal; a mark above where it is flagged. */
 function anomalyPlot(chart) {
-  const { middle, p, probability, rate, window, whole } = behaviour.anomaly;
+  const { middle, p, probability, rate, span, window, whole } = behaviour.anomaly;
   const K = behaviour.tracks.length;
   const W = middle.length;
   const rowHeight = Math.max(8, Math.min(20, Math.floor(320 / Math.max(K, 1))));
@@ -189,10 +190,11 @@ function anomalyPlot(chart) {
   canvas.setAttribute("aria-label", `Evidence of abnormal behaviour of ${K} tracks over time; abnormal on the whole: ${flagged.join(", ") || "none"}`);
   const text = `Unlike the others in windows of ${short(window)} s: the stronger, the less likely healthy; marked where flagged at a false-alarm rate of ${short(100 * rate)} %. Bold: abnormal on the whole.`;
   chart.append(make("p", { className: "legend", textContent: text }), canvas);
+  // A verdict stands at the middle of its window; the first and the last one reach to the ends of theirs.
   const edge = (w, side, width) => {
     const other = w + side;
-    const half = other < 0 || other >= W ? (W > 1 ? (middle[1] - middle[0]) / 2 : report.axis.count / 2) : Math.abs(middle[other] - middle[w]) / 2;
-    return timeX(Math.max(-0.5, Math.min(report.axis.count - 0.5, middle[w] + side * half)), width);
+    if (other < 0 || other >= W) return timeX(span[side < 0 ? 0 : 1] + side * 0.5, width);
+    return timeX((middle[w] + middle[other]) / 2, width);
   };
   const redraw = sharp(canvas, (context, width) => {
     for (let k = 0; k < K; k++) {

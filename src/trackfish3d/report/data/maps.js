@@ -1,4 +1,4 @@
-import { decode } from "./decode.js";
+import { decode, report } from "./decode.js";
 import { colour, css, on } from "./state.js";
 import { $, make, sharp, short, ticks, tip } from "./dom.js";
 import { SMALL, behaviour, lengthUnit } from "./behaviour.js";
@@ -244,7 +244,10 @@ export function startBehaviourMaps() {
   startTank();
   const flagged = behaviour.anomaly.whole.filter((w) => w.abnormal).length;
   const judged = behaviour.anomaly.whole.some((w) => w.p !== null);
-  $("behaviourtext").textContent = judged
-    ? `${flagged || "No"} of ${behaviour.tracks.length} tracks ${flagged === 1 ? "behaves" : "behave"} unlike the others.`
+  const shown = behaviour.tracks.length;
+  const verdict = judged
+    ? `${flagged || "None"} of ${shown} tracks ${flagged > 1 ? "behave" : "behaves"} unlike the others.`
     : "Too few animals together to tell who behaves unlike the others.";
+  const rest = report.tracks.size > shown ? ` Of ${report.tracks.size} tracks, the ${shown} long ones are shown; all are in the tables.` : "";
+  $("behaviourtext").textContent = verdict + rest;
 }
