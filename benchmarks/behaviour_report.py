@@ -111,7 +111,7 @@ def default_section(results: dict[str, Any]) -> list[str]:
         m = results["many"]
         text += (
             f"\n\nWith nothing passed over, on {m['sick']} more schools with a sick fish and {m['healthy']} without, "
-            f"none seen before, by their true positions with a noise of {m['noise']} instead of tracks: F1 "
+            f"none used for tuning, by their true positions with a noise of {m['noise']} instead of tracks: F1 "
             f"{100 * m['f1']:.1f} % (standard error {100 * m['f1_error']:.1f}), below 97 % in "
             f"{100 * m['below']:.0f} % of the schools; false alarms {100 * m['alarms_sick']:.2f} % beside a sick fish, "
             f"{100 * m['alarms_healthy']:.2f} % without one."
