@@ -29,7 +29,7 @@ demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it
 	@echo "open demo/report.html in a browser"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "not browser"
+	$(BIN)/python -m pytest -q -m "not browser" -n 2
 
 test-browser: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m browser

@@ -232,7 +232,7 @@ class TestBadInput:
 
 
 def test_unknown_methods_and_settings_are_named():
-    with pytest.raises(InputError, match="'nosuch' is not known; choose one of hungarian"):
+    with pytest.raises(InputError, match="'nosuch' is not known; choose one of joint"):
         make_method("nosuch")
     with pytest.raises(InputError, match="has no setting 'gat'; it has"):
         make_method("sort3d", {"gat": 1})
