@@ -175,7 +175,8 @@ class _Run:
 
     def report(self) -> Stage:
         """Write the page, and the scores where the truth is known."""
-        inputs = (*self._recorded(), self._file("tracks.parquet"), self._file("truth.parquet"))
+        made = ("tracks.parquet", "tracks.settings.json", "truth.parquet")
+        inputs = (*self._recorded(), *(self._file(n) for n in made))
         gate = default_gate(self.rig.units) if self.gate is None else self.gate
 
         def work(report: Report) -> str:
