@@ -78,25 +78,18 @@ def test_positions_are_as_good_as_their_covariance_says():
     far = np.linalg.norm(tracks.position[:, None] - truth.position.reshape(80, 5, 3)[tracks.frame], axis=2)
     off = tracks.position - truth.position.reshape(80, 5, 3)[tracks.frame, far.argmin(1)]
     d2 = np.einsum("ni,nij,nj->n", off, np.linalg.inv(tracks.covariance), off)
-    assert 0.8 < np.median(d2) / 2.366 < 1.8 or np.median(d2) < 2.366  # of chi-squared with 3 degrees
-    alone = np.linalg.norm(off, axis=1)
-    assert np.median(alone) < 0.05
+    assert 0.3 < np.median(d2) / 2.366 < 2  # median of chi-squared with 3 degrees; animals turn, the model does not
+    assert np.median(np.linalg.norm(off, axis=1)) < 0.03  # 1.5 px are 0.04 units
 
 
 def test_the_same_input_gives_the_same_bytes(recorded):
     rig, detections, _ = recorded
-    one, other = (Joint().track(rig, detections) for _ in range(2))
-    for name in ("frame", "track", "position", "covariance", "views", "error_px", "confidence", "detection"):
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
-
-
-def test_a_method_can_track_again(recorded):
-    rig, detections, _ = recorded
     method = Joint()
-    first = method.track(rig, detections)
-    method.track(rig, detections.select(detections.frame < 30))
-    again = method.track(rig, detections)
-    np.testing.assert_array_equal(first.position, again.position)
+    one = method.track(rig, detections)
+    method.track(rig, detections.select(detections.frame < 15))  # and nothing is left of another recording
+    for other in (method.track(rig, detections), Joint().track(rig, detections)):
+        for name in ("frame", "track", "position", "covariance", "views", "error_px", "confidence", "detection"):
+            assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
 
 def test_the_order_of_detections_and_the_number_of_the_first_frame_mean_nothing(recorded):

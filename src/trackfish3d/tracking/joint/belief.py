@@ -45,7 +45,10 @@ class Belief:
 
 @dataclass(frozen=True, eq=False)
 class Sights:
-    """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), and what a network says of pairs."""
+    """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), and what a network says of pairs.
+
+    ``first`` : number of the first row, where these are the last of many that came one frame at a time.
+    """
 
     camera: NDArray[np.int64]
     u: Array
@@ -56,6 +59,7 @@ class Sights:
     origin: Array
     direction: Array
     bonds: Bonds = NO_BONDS
+    first: int = 0
 
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections, belief: Belief) -> "Sights":
@@ -87,8 +91,9 @@ class Sights:
         """Return the detections of one frame, which are sorted by camera."""
         camera = self.camera[rows]
         return FrameSights(
-            number, rows.start, np.searchsorted(camera, np.arange(views + 1)), camera, self.u[rows], self.v[rows],
-            self.noise[rows], self.log_size[rows], self.axis[rows], self.origin[rows], self.direction[rows], self.bonds,
+            number, rows.start + self.first, np.searchsorted(camera, np.arange(views + 1)), camera,
+            self.u[rows], self.v[rows], self.noise[rows], self.log_size[rows], self.axis[rows], self.origin[rows],
+            self.direction[rows], self.bonds,
         )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The joint tracker while the animals swim."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class OnlineJoint(FrameTracker):
         self.settings = settings or JointSettings()
         self.warm_up = warm_up
         self._waiting: list[tuple[int, Detections]] = []
+        self._rows = 0  # detections so far: the engine tells those of different frames apart by their row
         self.engine = None if belief is None else Engine(rig, belief, self.settings)
 
     def step(self, frame: int, detections: Detections) -> Tracks:
@@ -57,11 +59,12 @@ class OnlineJoint(FrameTracker):
         return self._take(self.engine, frame, detections)
 
     def _take(self, engine: Engine, frame: int, detections: Detections) -> Tracks:
-        sights = Sights.of(self.rig, detections, engine.belief)
+        sights = replace(Sights.of(self.rig, detections, engine.belief), first=self._rows)
         engine.step(frame, slice(0, len(detections)), sights)
         log = engine.logs.pop()
         alive = np.isin(log.name, engine.pool.name[engine.pool.confirmed])
-        members = log.members[alive]
+        members = np.where(log.members >= 0, log.members - self._rows, -1)[alive]
+        self._rows += len(detections)
         return Tracks.build(
             np.full(int(alive.sum()), frame), log.name[alive], log.state[alive, :3],
             covariance=log.cov[alive, :3, :3], detection=members, observed=(members >= 0).any(1),
