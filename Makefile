@@ -19,14 +19,13 @@ $(VENV)/.dev: $(VENV)/.core pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0" "trackers>=2.6,<3"
 	touch $@
 
-demo: $(VENV)/.core  ## simulate a school, check its cameras, track it, score it, write the report
+demo: $(VENV)/.core  ## film a simulated school, find the fish in the films, track them, score the tracks, write the report
 	rm -rf demo
-	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 240 --seed 1 --out demo/school
-	$(BIN)/python -m trackfish3d check demo/school
-	$(BIN)/python -m trackfish3d track demo/school --method sort3d --set contain=true
-	$(BIN)/python -m trackfish3d evaluate demo/school/tracks.csv --truth demo/school --gate 1.0 --plots demo/plots
-	$(BIN)/python -m trackfish3d report demo/school --out demo/report.html
-	@echo "open demo/report.html in a browser"
+	$(BIN)/python -m trackfish3d simulate --fish 8 --rig 5 --frames 100 --seed 1 --video --out demo/school
+	$(BIN)/python -m trackfish3d run demo/school/videos/*.mp4 --cameras demo/school/cameras.toml \
+	  --truth demo/school --gate 1.0 --out demo/run
+	$(BIN)/python -m trackfish3d evaluate demo/run --truth demo/school --gate 1.0 --plots demo/plots
+	@echo "open demo/run/report.html in a browser"
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not browser" -n 2
