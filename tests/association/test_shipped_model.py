@@ -4,11 +4,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from trackfish3d.association.checkpoint import load_model, model_notes, shipped_model  # noqa: E402
-from trackfish3d.evaluation import evaluate  # noqa: E402
-from trackfish3d.recordings import Recording  # noqa: E402
-from trackfish3d.synfish.scenes import benchmark_scenes, write_scene  # noqa: E402
-from trackfish3d.tracking.paper import Paper  # noqa: E402
+from trackfish3d.association.checkpoint import load_model, model_notes, shipped_model
+from trackfish3d.evaluation import evaluate
+from trackfish3d.recordings import Recording
+from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
+from trackfish3d.tracking.paper import Paper
 
 
 def test_the_shipped_model_is_the_published_network():
