@@ -8,6 +8,7 @@ import pytest
 from trackfish3d.tracking.joint.belief import Sights
 from trackfish3d.tracking.joint.doubt import link_confidence, suspects
 from trackfish3d.tracking.joint.mending import Mended, mend
+from trackfish3d.tracking.joint.method import Joint
 from trackfish3d.tracking.joint.paths import Paths
 from trackfish3d.tracking.joint.repair import Swaps
 from trackfish3d.tracking.joint.settings import JointSettings
@@ -122,3 +123,22 @@ def test_suspects_are_written(tmp_path):
     write_suspects([], path)
     assert len(path.read_text().splitlines()) == 1
     assert [p.name for p in tmp_path.iterdir()] == ["suspects.csv"]
+
+
+@pytest.mark.parametrize("min_obs", [2, 40])
+def test_suspects_name_tracks_as_they_are_returned(min_obs):
+    """A third animal is there first, and leaves early; where short tracks are removed, the others move up."""
+    position = np.concatenate([np.zeros((90, 1, 3)), meeting_of_two(30)], 1)
+    position[:, 0] = wander(90, ACCELERATION, [-2, 0, 2, 0.01, 0, 0])
+    missed = np.zeros((90, 3, 3), bool)
+    missed[25:, 0], missed[:3, 1:] = True, True
+    detections, rows = seen(RIG, position, NOISE, missed=missed)
+    method = Joint(JointSettings(min_obs=min_obs))
+    tracks = method.track(RIG, detections)
+    assert len(tracks.identities) == (3 if min_obs == 2 else 2)
+    assert method.suspects
+    pairs = {(s.track, s.other, s.kind) for s in method.suspects}
+    assert pairs == ({(1, 2, "swap")} if min_obs == 2 else {(0, 1, "swap")})
+    held = tracks.detection[(tracks.track == min(pairs)[0])[:, None] & (tracks.detection >= 0)]
+    assert np.isin(held, rows[:, 1:]).all()
+    assert set(tracks.track[tracks.confidence < 0.9]) == set(min(pairs)[:2])

@@ -67,3 +67,16 @@ def test_nothing_to_fit_and_nothing_to_see(world):
     live = OnlineJoint(rig, warm_up=3)
     for f in range(8):
         assert len(live.update(Detections.empty(rig.names), f)) == 0
+
+
+def test_tracks_live_on_through_frames_without_detections(world):
+    rig, detections = world
+    live = OnlineJoint(rig, believe(rig, detections, JointSettings()))
+    dark = range(30, 34)
+    names = {}
+    for f in range(60):
+        now = live.update(Detections.empty(rig.names) if f in dark else frame_of(detections, f), f)
+        names[f] = now.track.tolist()
+        assert not (f in dark and now.observed.any())
+    assert names[29] == names[31] == names[33] == names[40]
+    assert len(names[40]) == 6

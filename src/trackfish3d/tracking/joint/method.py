@@ -55,20 +55,24 @@ class Joint(Method):
         if not engine.confirmed:
             return Tracks.build([], [], [], cameras=rig.names)
         mended = mend(rig, sights, Paths.of(engine.logs, engine.confirmed), belief, s)
-        mended.paths.name = _by_appearance(mended)
-        self.suspects = suspects(mended)
+        mended.paths.name, kept = _by_appearance(mended, s.min_obs)
+        self.suspects = [x for x in suspects(mended) if max(x.track, x.other) < kept]
         return to_tracks(rig, detections, mended)
 
 
-def _by_appearance(mended: Mended) -> NDArray[np.int64]:
-    """Names 0, 1, ... by first frame, so that suspects name the tracks as they are written."""
+def _by_appearance(mended: Mended, min_obs: int) -> tuple[NDArray[np.int64], int]:
+    """Names 0, 1, ... by first frame, so that suspects name the tracks as they are written; and how many are.
+
+    Tracks observed in fewer than ``min_obs`` frames, which `postprocess` removes, come after all others.
+    """
     paths = mended.paths
     old = paths.name[paths.begin[:-1]]
-    new = np.argsort(np.lexsort((old, paths.frame[paths.begin[:-1]])))
+    short = np.add.reduceat((paths.members >= 0).any(1).astype(np.int64), paths.begin[:-1]) < min_obs
+    new = np.argsort(np.lexsort((old, paths.frame[paths.begin[:-1]], short)))
     known = {int(a): int(b) for a, b in zip(old, new, strict=True)}
     for row in mended.joins:
         row[0] = known.get(int(row[0]), -1)
-    return np.repeat(new, np.diff(paths.begin)).astype(np.int64)
+    return np.repeat(new, np.diff(paths.begin)).astype(np.int64), int((~short).sum())
 
 
 def to_tracks(rig: CameraRig, detections: Detections, mended: Mended) -> Tracks:
