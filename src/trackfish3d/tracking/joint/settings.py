@@ -15,7 +15,7 @@ class JointSettings(MethodSettings):
     horizon: int = Field(default=40, ge=0, description="frames ahead on which a doubtful choice is tried")
     doubt: float = Field(default=12.0, ge=0, description="loss of log-likelihood below which a choice is doubtful")
     least: float = Field(default=30.0, description="score that confirms a candidate")
-    least_birth: float = Field(default=0.0, description="score of a first sighting that makes a candidate")
+    least_birth: float = Field(default=-10.0, description="score of a first sighting that makes a candidate")
     most_loss: float = Field(default=15.0, gt=0, description="fall of its score at which a candidate is dropped")
     candidate_age: int = Field(default=2, ge=0, description="frames a candidate may go unseen")
     max_age: int = Field(default=30, ge=0, description="frames a confirmed track may go unseen")

@@ -21,6 +21,7 @@ NOISE_POINTS = 2.0  # px, for detections without boxes
 FALSE_SHARE = 0.05  # of detections
 NEW_ANIMALS = 0.05  # a frame
 STEPS = (0.01, 0.04, 0.16)  # ways in a frame that are tried, body lengths
+POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
 SCALE_FRAMES = 100
 START_FRAMES = 40
 
@@ -53,9 +54,11 @@ def first_belief(rig: CameraRig, detections: Detections) -> Belief:
     groups = group_frames(rig, detections, hungarian_match, largest, not points, lambda done, total: None, frames)
     scale = estimate_scale(rig, detections, groups)
     length = scale.body_length
-    if not np.isfinite(length):
-        length = 10.0 * scale.step if np.isfinite(scale.step) and scale.step > 0 else 1.0
     extent = np.ptp(groups.position, axis=0) if len(groups) else np.zeros(3)
+    if points or not np.isfinite(length):  # points show no size: a share of the water, outliers left out, stands in
+        middle_half = np.quantile(groups.position, [0.25, 0.75], axis=0) if len(groups) else np.zeros((2, 3))
+        extent = 2.0 * np.ptp(middle_half, axis=0)
+        length = POINT_LENGTH * float(extent.max()) or 1.0
     area = np.array([c.size[0] * c.size[1] for c in rig], float)
     each = np.bincount(detections.camera, minlength=cameras) / max(count, 1)
     return Belief(
