@@ -48,6 +48,8 @@ LEARN = {
 # Held out: other schools before rigs that were learned on, and rigs that were not.
 SEEN = {name: f"synfish --scenes {name} --seed-offset 7" for name in ("train5", "train6", "train7")}
 SEEN |= {
+    "thirty": "synfish --scenes thirty --seed-offset 7",
+    "hundred": "synfish --scenes hundred --seed-offset 7",
     "tank12": "--rig tank --fish 12 --frames 300 --seed 113",
     "tight": "--rig 3 --fish 40 --spread 6,4 --frames 300 --seed 114",
 }
@@ -247,6 +249,7 @@ def report(results: list[dict[str, Any]], models: list[str]) -> str:
     """The page docs/results/learning.md."""
     head = ["scene", "what is new", "cameras x fish", "geometry alone", *(m.replace("round", "round ") for m in models)]
     lines = [HEAD, "| " + " | ".join([*head, "cost"]) + " |", "|" + "---|" * (len(head) + 1)]
+    results = [r for r in results if all(m in r for m in models)]
     lines += [line_of(row, models) for row in results]
     lines += ["", "Mean over scenes of each kind, MOTA / IDF1 %, switches in all:", ""]
     lines += ["| what is new | " + " | ".join(head[3:]) + " |", "|" + "---|" * (len(models) + 2)]

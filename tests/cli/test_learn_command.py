@@ -71,3 +71,21 @@ def test_bonds_are_added_to_sets_and_shared_fairly():
 def test_recordings_are_left_alone(school):
     assert not (school / "tracks.parquet").exists()
     assert len(Recording.open(school).detections) > 300
+
+
+def test_the_shipped_network_tells_a_long_body_from_a_short_one(school):
+    """Never opened truth, never seen rig: pairs of one track get more from it than pairs of two."""
+    from trackfish3d.association.pairs.odds import load_odds
+    from trackfish3d.tracking.registry import make_method
+    from trackfish3d.training.from_tracks import owners
+
+    recording = Recording.open(school)
+    method = make_method("joint")
+    tracks = method.track(recording.rig, recording.detections)
+    noise = np.full(len(recording.detections), 3.0)
+    _, first, second, odds = load_odds("shipped")(recording.rig, recording.detections, noise, method.belief.body_length)
+    owner = owners(tracks, len(recording.detections), 20)
+    same = owner[first] == owner[second]
+    assert (~same).sum() > 20
+    assert odds[same].mean() > 0.3
+    assert odds[~same].mean() < -0.3

@@ -1,6 +1,7 @@
 """Pair networks on disk: safetensors, so that loading somebody's model runs no code."""
 
 import json
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,14 @@ def load_pairs(path: str | Path) -> PairNet:
         first = (str(error) or type(error).__name__).splitlines()[0][:160]
         raise InputError(f"{path}: is not a complete pair network ({first})") from None
     return net.eval()
+
+
+def shipped_pairs() -> Path:
+    """Path of the pair network that comes with the package (docs/learning.md)."""
+    path = Path(str(resources.files("trackfish3d.association").joinpath("data/pairs.safetensors")))
+    if not path.is_file():
+        raise InputError("this installation has no pair network; make one with 'trackfish3d learn'")
+    return path
 
 
 def pair_notes(path: str | Path) -> dict[str, Any]:

@@ -12,23 +12,24 @@ from ...recordings import Detections
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SHIPPED = "shipped"  # in place of a path: the network that comes with the package
 Odds = Callable[[CameraRig, Detections, Array, float], tuple[int, Ints, Ints, NDArray[np.float32]]]
 
 
-def load_odds(path: Path) -> Odds:
-    """Read a network; what is returned maps rig, detections, noise (N,) px and body length to pairs.
+def load_odds(path: Path | str) -> Odds:
+    """Read a network, or the `SHIPPED` one: a function of rig, detections, noise (N,) px and body length to pairs.
 
     These are the number of detections, first and second detection (P,) of each plausible pair, and the log-likelihood
     ratio (P,) of one animal against two that shape and surroundings give beyond geometry.
     """
     try:
         from .batches import score_pairs
-        from .checkpoint import load_pairs
+        from .checkpoint import load_pairs, shipped_pairs
     except ImportError:
         raise MissingExtraError("PyTorch", "learn", "a pair network") from None
     from .features import pair_frames
 
-    net = load_pairs(path)
+    net = load_pairs(shipped_pairs() if str(path) == SHIPPED else path)
 
     def odds(
         rig: CameraRig, detections: Detections, noise: Array, body_length: float
