@@ -18,6 +18,7 @@ REACH = 6.0  # deviations
 FAR = 10.0  # deviations beyond which a third view gives no support
 GEOMETRIC = 12  # the first columns: what the tracker knows already
 COLUMNS = 25
+MASKS = 14  # the column that tells whether both detections have masks
 
 
 @njit(cache=True, error_model="numpy")

@@ -20,7 +20,8 @@ def load_odds(path: Path | str) -> Odds:
     """Read a network, or the `SHIPPED` one: a function of rig, detections, noise (N,) px and body length to pairs.
 
     These are the number of detections, first and second detection (P,) of each plausible pair, and the log-likelihood
-    ratio (P,) of one animal against two that shape and surroundings give beyond geometry.
+    ratio (P,) of one animal against two that shape and surroundings give beyond geometry. Pairs without masks are left
+    out: size alone says little, and what one detector's boxes taught did harm with another's.
     """
     try:
         from .batches import score_pairs
@@ -28,6 +29,7 @@ def load_odds(path: Path | str) -> Odds:
     except ImportError:
         raise MissingExtraError("PyTorch", "learn", "a pair network") from None
     from .features import pair_frames
+    from .kernels import MASKS
 
     net = load_pairs(shipped_pairs() if str(path) == SHIPPED else path)
 
@@ -35,6 +37,7 @@ def load_odds(path: Path | str) -> Odds:
         rig: CameraRig, detections: Detections, noise: Array, body_length: float
     ) -> tuple[int, Ints, Ints, NDArray[np.float32]]:
         frames = pair_frames(rig, detections, noise, body_length)
-        return len(detections), frames.first, frames.second, score_pairs(net, frames)[1]
+        seen = frames.columns[:, MASKS] > 0
+        return len(detections), frames.first[seen], frames.second[seen], score_pairs(net, frames)[1][seen]
 
     return odds
