@@ -21,6 +21,7 @@ COMMANDS = {
     "calibrate": "calibrate",
     "run": "run",
     "import": "import_",
+    "detect": "detect",
     "check": "check",
     "train": "train",
     "learn": "learn",

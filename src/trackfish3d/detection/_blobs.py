@@ -134,6 +134,12 @@ def _grow(mask, radius, inside):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def grow_mask(mask, radius):  # type: ignore[no-untyped-def]
+    """Grow a mask (h, w) of 0 and 1 by ``radius`` pixels to all sides (a square)."""
+    return _grow(mask, radius, 1)
+
+
+@njit(cache=True, nogil=True)
 def close_mask(mask, radius):  # type: ignore[no-untyped-def]
     """Close gaps up to twice ``radius`` wide in a mask (h, w) of 0 and 1 whose margin is at least ``radius``."""
     if radius <= 0:
@@ -183,7 +189,7 @@ def label_mask(mask):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def label_sums(label, number, left, top):  # type: ignore[no-untyped-def]
-    """Sums (number, 11) over the pixels of labels 1..number, columns as in ``synfish.raster``; origin at left, top."""
+    """Return sums (number, 11) over the pixels of labels 1..number, columns as in ``synfish.raster``."""
     out = np.zeros((number, 11))
     out[:, 6], out[:, 7], out[:, 8], out[:, 9] = 1e9, 1e9, -1e9, -1e9
     height, width = label.shape

@@ -100,3 +100,27 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds):  # type: ignore[
             cov[k, 0], cov[k, 1], cov[k, 2] = _reshape(seen, known[k], stiffness)
             weight[k] = stiffness * area[k] + (1 - stiffness) * n / count
     return owner, distance
+
+
+@njit(cache=True, nogil=True)
+def coverage(mask, left, top, mean, cov):  # type: ignore[no-untyped-def]
+    """Intersection over union of a mask (h, w at left, top) and the filled ellipses that have these moments."""
+    inverse = _invert(cov)
+    both, either = 0, 0
+    reach = 0
+    for k in range(len(mean)):
+        reach = max(reach, int(2 * np.sqrt(max(cov[k, 0], cov[k, 2]))) + 1)
+    for j in range(-reach, mask.shape[0] + reach):
+        for i in range(-reach, mask.shape[1] + reach):
+            inside = False
+            for k in range(len(mean)):
+                x, y = i + left - mean[k, 0], j + top - mean[k, 1]
+                if inverse[k, 0] * x * x + 2 * inverse[k, 1] * x * y + inverse[k, 2] * y * y <= 4.0:
+                    inside = True
+                    break
+            seen = 0 <= i < mask.shape[1] and 0 <= j < mask.shape[0] and mask[j, i] > 0
+            if seen and inside:
+                both += 1
+            if seen or inside:
+                either += 1
+    return both / max(either, 1)

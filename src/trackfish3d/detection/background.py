@@ -73,7 +73,8 @@ class Background:
         blue = red = None
         if any(t[1] is not None for t in triples):
             blue, red = (
-                _plane(np.stack([t[k] for t in triples if t[k] is not None]), _LEAST_COLOUR_NOISE) for k in (1, 2)
+                _plane(np.stack([p for p in (t[k] for t in triples) if p is not None]), _LEAST_COLOUR_NOISE)  # type: ignore[misc]
+                for k in (1, 2)
             )
             if float(blue.still.std()) + float(red.still.std()) < 0.25 and float(blue.spread.max()) < 1.5:
                 blue = red = None  # a grey camera that wrote a coloured format
@@ -108,7 +109,9 @@ class Background:
 
     def __post_init__(self) -> None:
         if self.blue is not None and self.red is not None:
-            self._blue_scale, self._red_scale = 1 / self.blue.spread, 1 / self.red.spread
+            one = np.float32(1.0)
+            self._blue_scale: Floats = (one / self.blue.spread).astype(np.float32)
+            self._red_scale: Floats = (one / self.red.spread).astype(np.float32)
 
     def reset(self) -> None:
         """Forget what was followed: the next picture is judged by the still background."""
@@ -189,7 +192,7 @@ def _plane(stack: Bytes, least: float) -> Plane:
 
 
 def _scale(sizes: list[Bytes]) -> Floats | None:
-    """Standard deviation (H, W) from the median of absolute differences kept as bytes; None of too few."""
+    """Return the standard deviation (H, W) from the median of absolute differences in bytes; None of too few."""
     if len(sizes) < 3:
         return None
     out = np.empty(sizes[0].shape, np.uint8)

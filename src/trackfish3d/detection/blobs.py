@@ -64,7 +64,8 @@ def find_blobs(level: NDArray[np.uint8], t: Thresholds) -> list[Blob]:
         _blobs.keep_above_neighbours(mask, level, left, top, _RIM, t.outline)
         mask = _blobs.close_mask(mask, t.close)
         _blobs.fill_holes(mask, mask.size)
-        out += split_labels(*_blobs.label_mask(mask), left, top, level, t.smallest)
+        labels, parts = _blobs.label_mask(mask)
+        out += split_labels(labels, parts, left, top, level, t.smallest)
     return out
 
 

@@ -65,12 +65,16 @@ class Detector(ABC):
         """Get ready for one video; returns what a user should know, a line each."""
         return []
 
+    def describe(self) -> dict[str, Any]:
+        """Return what `prepare` has learnt, as plain numbers, to be written beside the detections."""
+        return {}
+
     @abstractmethod
     def see(self, picture: Picture) -> Seen:
         """Find the animals in the next picture; pictures come in ascending numbers."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """What `see` has learnt since `prepare`, as arrays, so that a stopped run goes on as if it never had."""
+        """Return what `see` has learnt since `prepare`, as arrays, so that a stopped run goes on as if it never had."""
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

@@ -21,8 +21,8 @@ _SPREADS = 2.2  # robust standard deviations of the logarithm that still are one
 
 
 FIRST = Look(
-    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=100, side=0, faint=0.12, gap=1,
-    close=2,
+    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=100, side=0, faint=0.12,
+    gap=1, close=2,
 )  # fmt: skip
 """What is assumed before anything was seen."""
 

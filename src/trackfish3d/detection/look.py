@@ -15,8 +15,9 @@ CLEAR = 40.0  # quarters of a standard deviation at which outlines become whole
 class Look:
     """Areas (px^2) ``smallest``, ``typical``, ``largest`` of one animal; ``major``, ``minor`` deviations, px.
 
-    ``longest``: largest major deviation of one animal, px. ``fill``: what its mask fills of the like ellipse, at least; ``level``: its typical deviation, quarters; ``side``:
-    -1 darker, 1 brighter than the background, 0 both; ``faint``, ``gap``, ``close``: see `blobs.Thresholds`.
+    ``longest``: largest major deviation of one animal, px; ``fill``: what its mask fills of the like ellipse, at
+    least; ``level``: its typical deviation, quarters; ``side``: -1 darker, 1 brighter than the background, 0 both;
+    ``faint``, ``gap``, ``close``: see `blobs.Thresholds`; ``notes`` for the user, a line each.
     """
 
     smallest: float
@@ -37,6 +38,12 @@ class Look:
     def weak(self) -> bool:
         """Whether the animals hardly differ from the background: parts of them are then not seen at all."""
         return self.level < 1.25 * CLEAR
+
+    def believes(self, blob: Blob) -> bool:
+        """Whether a blob is large enough for an animal; a small one must differ as clearly as animals do."""
+        if blob.area < self.smallest:
+            return False
+        return blob.area > 0.35 * self.typical or blob.level > max(24.0, 0.5 * self.level)
 
     def score(self, blobs: list[Blob]) -> Array:
         """(B,) 0..1: how much like an animal each blob is, by contrast and by size."""

@@ -14,10 +14,11 @@ from ..synfish.raster import COUNT, SUM_X, SUM_XX, SUM_XY, SUM_Y, SUM_YY
 from . import _ellipses
 from .blobs import Blob, split_labels
 from .look import Look
-from .shape import divide_by_shape, fill_of
+from .shape import divide_by_shape, looks_single, merge
 
 Array = NDArray[np.float64]
 _GROWN_UP = 3  # frames seen apart before an animal's memory may divide a blob
+_PROVEN = 12  # frames seen apart that prove two animals to be two
 _ROUNDS = 8
 _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
 
@@ -42,29 +43,25 @@ class Memory:
     def step(self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, frames: int = 1) -> list[Blob]:
         """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out."""
         self.mean = self.mean + frames * self.velocity
-        linked = self._links(blobs)
+        overlap = self._overlaps(blobs)
+        claim = np.where(overlap.any(0), overlap.argmax(0), -1) if len(blobs) else np.full(len(self.mean), -1)
+        owners = [np.flatnonzero(claim == b).tolist() for b in range(len(blobs))]
+        parts, fresh = self._gather(blobs, owners, overlap, level, look)
         out: list[Blob] = []
         seen: list[int] = []
-        fresh: list[Blob] = []
-        for members, fish in _groups(linked):
-            parts = [blobs[b] for b in members]
-            if len(fish) > 1:
-                fish = self._believable(fish, parts, look)
-            if not fish:
-                fresh += [p for b in parts for p in divide_by_shape(b, level, look)]
-            elif len(fish) == 1 and len(parts) == 1:
-                pieces = divide_by_shape(parts[0], level, look)
-                if len(pieces) > 1:
-                    self.alone[fish[0]] = 0
-                    fresh += pieces
-                    self.missed[fish[0]] = self.forget_frames + 1
-                else:
-                    self._see(fish[0], parts[0], apart=True)
-                    seen.append(fish[0])
-                    out.append(parts[0])
+        for b, blob in parts.items():
+            fish = self._believable(owners[b], blob, look)
+            pieces = divide_by_shape(blob, level, look) if len(fish) == 1 else []
+            if len(pieces) > 1:
+                self.missed[fish[0]] = self.forget_frames + 1
+                fresh += pieces
+            elif len(fish) == 1:
+                self._see(fish[0], blob, apart=True)
+                seen.append(fish[0])
+                out.append(blob)
             else:
-                pieces_of, rest = self._share(fish, parts, level, look)
-                for k, piece in pieces_of:
+                shares, rest = self._share(fish, blob, level, look)
+                for k, piece in shares:
                     self._see(k, piece, apart=False)
                     seen.append(k)
                     out.append(piece)
@@ -77,9 +74,33 @@ class Memory:
             self._remember(blob)
         return out + fresh
 
-    def _links(self, blobs: list[Blob]) -> NDArray[np.bool_]:
-        """(B, F) which blob may show (part of) which animal."""
-        out = np.zeros((len(blobs), len(self.mean)), np.bool_)
+    def _gather(
+        self, blobs: list[Blob], owners: list[list[int]], overlap: Array, level: NDArray[np.uint8], look: Look
+    ) -> tuple[dict[int, Blob], list[Blob]]:
+        """Return blobs that animals claim, with the small pieces that complete them, and blobs nobody knows."""
+        parts = {b: blob for b, blob in enumerate(blobs) if owners[b]}
+        fresh: list[Blob] = []
+        for b, blob in enumerate(blobs):
+            if owners[b]:
+                continue
+            host = -1
+            if blob.area < 0.6 * look.typical and overlap[b].any():
+                fish = int(overlap[b].argmax())
+                host = next((h for h, mine in enumerate(owners) if fish in mine), -1)
+            if host >= 0 and self._completes(blob, parts[host], owners[host], look):
+                parts[host] = merge([parts[host], blob], level)
+            else:
+                fresh += divide_by_shape(blob, level, look)
+        return parts, fresh
+
+    def _completes(self, piece: Blob, host: Blob, fish: list[int], look: Look) -> bool:
+        """Whether a piece and the blob beside it together are about as large as the animals that were there."""
+        together = piece.area + host.area
+        return bool(together < 1.2 * max(self.area[fish].sum(), look.typical * len(fish)) and together <= look.largest)
+
+    def _overlaps(self, blobs: list[Blob]) -> Array:
+        """(B, F) pixels of each blob in the ellipse of each animal; 0 where too few to be (part of) it."""
+        out = np.zeros((len(blobs), len(self.mean)))
         if not len(self.mean) or not blobs:
             return out
         reach = 3 * np.sqrt(np.maximum(self.cov[:, 0], self.cov[:, 2]))
@@ -93,13 +114,13 @@ class Memory:
             )
             if len(near):
                 inside = _ellipses.overlaps(blob.pixels(), self.mean[near], self.cov[near])
-                out[b, near] = (inside > 0.35 * self.area[near]) | (inside > 0.6 * blob.area)
+                out[b, near] = np.where((inside > 0.35 * self.area[near]) | (inside > 0.6 * blob.area), inside, 0)
         self._reach_out(blobs, out)
         return out
 
-    def _reach_out(self, blobs: list[Blob], linked: NDArray[np.bool_]) -> None:
+    def _reach_out(self, blobs: list[Blob], overlap: Array) -> None:
         """Link blobs and animals that are still alone to their nearest, within half a body length."""
-        free_b, free_f = np.flatnonzero(~linked.any(1)), np.flatnonzero(~linked.any(0) & (self.missed < 3))
+        free_b, free_f = np.flatnonzero(~overlap.any(1)), np.flatnonzero(~overlap.any(0) & (self.missed < 3))
         if not len(free_b) or not len(free_f):
             return
         centre = np.array([blobs[b].sums[[SUM_X, SUM_Y]] / blobs[b].area for b in free_b])
@@ -109,27 +130,29 @@ class Memory:
         cost = np.where((apart < limit) & (ratio > 0.4) & (ratio < 2.5), apart, np.inf)
         while np.isfinite(cost).any():
             i, j = np.unravel_index(int(np.argmin(cost)), cost.shape)
-            linked[free_b[i], free_f[j]] = True
+            overlap[free_b[i], free_f[j]] = 1
             cost[i], cost[:, j] = np.inf, np.inf
 
-    def _believable(self, fish: list[int], parts: list[Blob], look: Look) -> list[int]:
-        """Of several animals in one group, those whose memory counts; one, if the whole looks like one animal."""
+    def _believable(self, fish: list[int], blob: Blob, look: Look) -> list[int]:
+        """Of the animals that claim a blob, those whose memory counts; one, if the blob looks like one animal."""
         grown = [k for k in fish if self.alone[k] >= _GROWN_UP]
         if not grown:
-            grown = [max(fish, key=lambda k: self.area[k])]
-        if len(grown) > 1 and len(parts) == 1:
+            return [max(fish, key=lambda k: self.area[k])]
+        if len(grown) > 1 and looks_single(blob, look):
             largest = max(grown, key=lambda k: self.area[k])
-            expected = self.area[grown].sum()
-            blob = parts[0]
-            if fill_of(blob) > look.fill and blob.area < min(1.3 * self.area[largest], 0.75 * expected):
+            others = [k for k in grown if k != largest]
+            hidden = blob.area < min(1.3 * self.area[largest], 0.75 * self.area[grown].sum())
+            halves = self.alone[others].max() < _PROVEN  # they were apart for a moment only
+            if hidden or halves:
+                self.missed[others] = self.forget_frames + 1
                 return [largest]
         return grown
 
     def _share(
-        self, fish: list[int], parts: list[Blob], level: NDArray[np.uint8], look: Look
+        self, fish: list[int], blob: Blob, level: NDArray[np.uint8], look: Look
     ) -> tuple[list[tuple[int, Blob]], list[Blob]]:
-        """Divide the pixels of ``parts`` among ``fish``; returns pieces by animal, and pieces that are nobody's."""
-        pixels = np.concatenate([p.pixels() for p in parts])
+        """Divide the pixels of a blob among ``fish``; returns pieces by animal, and pieces that are nobody's."""
+        pixels = blob.pixels()
         while True:
             mean, cov, area = self.mean[fish].copy(), self.cov[fish].copy(), self.area[fish].copy()
             owner, distance = _ellipses.share_pixels(pixels, mean, cov, area, 0.9, _ROUNDS)
@@ -165,7 +188,8 @@ class Memory:
 
     def _remember(self, blob: Blob) -> None:
         mean, cov = _moments(blob)
-        fresh = (mean[None], np.zeros((1, 2)), cov[None], np.array([blob.area]), np.array([1]), np.array([0]))
+        fresh: tuple[NDArray, ...] = (mean[None], np.zeros((1, 2)), cov[None], np.array([blob.area]))
+        fresh += (np.array([1]), np.array([0]))
         for name, value in zip(self.COLUMNS, fresh, strict=True):
             setattr(self, name, np.concatenate([getattr(self, name), value]))
 
@@ -181,20 +205,3 @@ def _moments(blob: Blob) -> tuple[Array, Array]:
     u, v = s[SUM_X] / n, s[SUM_Y] / n
     cov = np.array([s[SUM_XX] / n - u * u + 0.25, s[SUM_XY] / n - u * v, s[SUM_YY] / n - v * v + 0.25])
     return np.array([u, v]), cov
-
-
-def _groups(linked: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
-    """Connected sets of blobs and animals, as (blobs, animals); every blob is in exactly one, animals without are not."""
-    left = set(range(len(linked)))
-    out = []
-    while left:
-        members, fish = {min(left)}, set()
-        while True:
-            more_fish = set(np.flatnonzero(linked[sorted(members)].any(0)).tolist())
-            more = members | set(np.flatnonzero(linked[:, sorted(more_fish)].any(1)).tolist()) if more_fish else members
-            if more == members and more_fish == fish:
-                break
-            members, fish = more, more_fish
-        left -= members
-        out.append((sorted(members), sorted(fish)))
-    return out

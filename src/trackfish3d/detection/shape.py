@@ -1,5 +1,7 @@
 """Blobs that look like several animals, and pieces that look like one, judged by their shape alone."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,50 +10,109 @@ from . import _blobs, _ellipses
 from .blobs import Blob, shapes, split_labels
 from .look import Look
 
+Array = NDArray[np.float64]
 _ROUNDS = 25
+_CLEARLY = 0.05  # more of the blob that one ellipse more must cover
 _MOST = 4  # animals a shape without any history is divided into
 
 
-def fill_of(blob: Blob) -> float:
-    """Area over that of the ellipse with the same moments."""
-    return float(shapes([blob])["fill"][0])
+def looks_single(blob: Blob, look: Look) -> bool:
+    """Whether a blob alone would pass for one animal: as slender as they are, filled, and not too large."""
+    facts = shapes([blob])
+    slender = facts["major"][0] / facts["minor"][0] > 0.7 * look.major / look.minor
+    return bool(slender and facts["fill"][0] >= look.fill and blob.area <= look.largest)
 
 
 def divide_by_shape(blob: Blob, level: NDArray[np.uint8], look: Look) -> list[Blob]:
     """Return the blob itself, or pieces of it that each look like one animal, where the whole does not.
 
-    Two to four ellipses are fitted to the pixels; the smallest number whose pieces are all of an animal's size and
-    fill their ellipses is taken. Where none does, the blob stays whole: better one wrong box than four.
+    Two to four ellipses are fitted to the pixels, from several starts: end to end, side by side, crossed. The fit
+    that covers the blob best with animals of a usual size is taken, if it is clearly better than one ellipse less.
+    Where none is, the blob stays whole: better one wrong box than four.
     """
     if not suspicious(blob, look):
         return [blob]
     pixels = blob.pixels()
+    best = _Fit.of(pixels, blob, *_one(pixels), look)
     for k in range(2, _MOST + 1):
         if blob.area < k * look.smallest:
             break
-        mean, cov = _start(pixels, k)
-        owner, _ = _ellipses.share_pixels(pixels, mean, cov, np.ones(k), 0.0, _ROUNDS)
-        if np.bincount(owner, minlength=k).min() < look.smallest:
-            continue
-        labels = np.zeros(blob.mask.shape, np.int32)
-        at = (pixels - [blob.left, blob.top]).astype(np.int64)
-        labels[at[:, 1], at[:, 0]] = owner + 1
-        pieces = split_labels(labels, k, blob.left, blob.top, level, 1)
-        if not any(suspicious(p, look) for p in pieces) and min(p.area for p in pieces) > 0.35 * look.typical:
-            return pieces
-    return [blob]
+        fits = [_Fit.of(pixels, blob, *start, look) for start in _starts(pixels, k)]
+        fit = max(fits, key=lambda f: f.quality)
+        if fit.quality < best.quality + _CLEARLY:
+            break
+        best = fit
+    k = int(best.owner.max()) + 1
+    if k == 1:
+        return [blob]
+    labels = np.zeros(blob.mask.shape, np.int32)
+    at = (pixels - [blob.left, blob.top]).astype(np.int64)
+    labels[at[:, 1], at[:, 0]] = best.owner + 1
+    return split_labels(labels, k, blob.left, blob.top, level, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Whose each pixel is, (N,), and how well ellipses of animals explain the blob."""
+
+    owner: NDArray[np.int64]
+    quality: float
+
+    @classmethod
+    def of(cls, pixels: Array, blob: Blob, mean: Array, cov: Array, look: Look) -> "_Fit":
+        """Fit ellipses from a start (k, 2), (k, 3)."""
+        owner, _ = _ellipses.share_pixels(pixels, mean, cov, np.ones(len(mean)), 0.0, _ROUNDS)
+        count = np.bincount(owner, minlength=len(mean))
+        if count.min() < max(look.smallest, 0.25 * look.typical):
+            return cls(owner, -np.inf)
+        covered = _ellipses.coverage(blob.mask, blob.left, blob.top, mean, cov)
+        middle = 0.5 * (cov[:, 0] + cov[:, 2])
+        major = np.sqrt(middle + np.hypot(0.5 * (cov[:, 0] - cov[:, 2]), cov[:, 1]))
+        excess = np.maximum(np.log(count / look.largest), np.log(major / look.longest))
+        return cls(owner, float(covered - 0.5 * np.clip(excess, 0, None).max()))
+
+
+def _one(pixels: Array) -> tuple[Array, Array]:
+    return pixels.mean(0)[None], np.array([[1.0, 0.0, 1.0]]) * len(pixels)
 
 
 def suspicious(blob: Blob, look: Look) -> bool:
-    """Whether a blob is too large, too long or too ragged for one animal."""
+    """Whether a blob is too large, too long or too ragged for one animal.
+
+    Two equal ellipses that touch fill 0.89 of the ellipse with their moments, end to end as well as side by side.
+    """
     facts = moments(blob.sums[None])
     fill = blob.area / (4 * np.pi * facts["major"][0] * facts["minor"][0])
-    large = blob.area > look.largest or facts["major"][0] > look.longest
-    return bool(large or (fill < look.fill - 0.1 and blob.area > 1.2 * look.typical))
+    excess = max(blob.area / look.largest, facts["major"][0] / look.longest)
+    if fill < look.fill - 0.1:
+        return bool(blob.area > 1.2 * look.typical or excess > 1)
+    return bool(excess > (1 if fill < look.fill else 2))
 
 
-def _start(pixels: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centres (k, 2) spread as far apart as the pixels allow, round ellipses (k, 3) around them."""
+def _starts(pixels: Array, k: int) -> list[tuple[Array, Array]]:
+    """Means (k, 2) and covariances (k, 3) to begin with: apart along the blob, and for two, beside and across."""
+    out = [_spread(pixels, k)]
+    if k > 2:
+        return out
+    centre = pixels.mean(0)
+    cov = np.cov(pixels.T) + 0.25 * np.eye(2)
+    (small, large), axes = np.linalg.eigh(cov)
+    across, along = axes[:, 0], axes[:, 1]
+    slim = large * np.outer(along, along) + 0.25 * small * np.outer(across, across)
+    beside = centre + np.outer([-1, 1], across) * np.sqrt(small)
+    out.append((beside, np.tile([slim[0, 0], slim[0, 1], slim[1, 1]], (2, 1))))
+    crossed = []
+    for sign in (-1, 1):
+        axis = along * np.sqrt(large) + sign * across * np.sqrt(small)
+        axis /= np.linalg.norm(axis)
+        c = large * np.outer(axis, axis) + 0.1 * small * (np.eye(2) - np.outer(axis, axis))
+        crossed.append([c[0, 0], c[0, 1], c[1, 1]])
+    out.append((np.tile(centre, (2, 1)), np.array(crossed)))
+    return out
+
+
+def _spread(pixels: Array, k: int) -> tuple[Array, Array]:
+    """Centres spread as far apart as the pixels allow, round ellipses around them."""
     centres = [pixels[np.argmax(np.linalg.norm(pixels - pixels.mean(0), axis=1))]]
     apart = np.linalg.norm(pixels - centres[0], axis=1)
     while len(centres) < k:
@@ -118,9 +179,13 @@ def merge(parts: list[Blob], level: NDArray[np.uint8]) -> Blob:
     return split_labels(labels, 1, left, top, level, 1)[0]
 
 
-def hull(blob: Blob, level: NDArray[np.uint8]) -> Blob:
-    """Return the blob with its convex hull for a mask, unless that is mostly not the blob."""
+def fill_bays(blob: Blob, level: NDArray[np.uint8], reach: int) -> Blob:
+    """Return the blob with its bays filled up to ``reach`` pixels from its shore; unless it is mostly bays.
+
+    Of an animal that hardly differs from the background often only one flank is seen; animals are convex.
+    """
     mask = _blobs.fill_hull(blob.mask)
-    if blob.area < 0.5 * mask.sum():
+    if blob.area < 0.4 * mask.sum():
         return blob
-    return split_labels(mask.astype(np.int32), 1, blob.left, blob.top, level, 1)[0]
+    near = _blobs.grow_mask(np.pad(blob.mask, reach), reach)[reach:-reach, reach:-reach]
+    return split_labels((mask & near).astype(np.int32), 1, blob.left, blob.top, level, 1)[0]

@@ -1,7 +1,7 @@
 """The ``background`` detector: whatever differs from a static camera's background, divided into animals."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from .learning import learn_look
 from .look import Look
 from .memory import Memory
 from .region import inside_polygon
-from .shape import hull, join_pieces
+from .shape import fill_bays, join_pieces
 from .video import Picture, Video
 
 _MARGIN = 3  # pixels around an animal from which the background learns nothing
+_WARM_UP, _WARM_UP_BYTES = 24, 100_000_000  # frames, and pixels of them at most
 _DRIFT_EVERY = 8  # frames between two steps of the still background
 
 
@@ -60,13 +61,22 @@ class BackgroundDetector(Detector):
         self.fps = video.fps
         self.look = self._chosen(learn_look(self, video, threads))
         self.memory = Memory(forget_frames=max(2, round(s.remember_seconds * video.fps)))
-        self._last = -1
+        self._last: int | None = None
+        self._warm_up(video, threads)
         return list(self.look.notes)
+
+    def _warm_up(self, video: Video, threads: int) -> None:
+        """Watch the beginning backwards, so that the first picture finds background and animals already known."""
+        w, h = video.size
+        pictures = list(video.read(0, min(_WARM_UP, 1 + _WARM_UP_BYTES // (w * h)), threads))
+        for picture in reversed(pictures):
+            self.see(picture)
+        self.memory.velocity *= -1
 
     def _chosen(self, look: Look) -> Look:
         """Put the user's word over what was learnt."""
         s: BackgroundSettings = self.settings
-        given = {
+        given: dict[str, Any] = {
             "faint": s.faint,
             "side": None if s.side is None else {"dark": -1, "bright": 1, "both": 0}[s.side],
             "gap": s.gap,
@@ -101,6 +111,10 @@ class BackgroundDetector(Detector):
             rate, slow = (_DRIFT_EVERY / (t * self.fps) for t in (s.drift_seconds, s.absorb_seconds))
             self.background.drift(picture, taken, min(rate, 1.0), min(slow, 1.0))
 
+    def describe(self) -> dict[str, Any]:
+        """Return sizes, contrast and side of the animals as learnt or as set."""
+        return {k: v for k, v in asdict(self.look).items() if k != "notes"} | {"ripple": self.background.memory}
+
     def see(self, picture: Picture) -> Seen:
         """Find the animals in the next picture."""
         s: BackgroundSettings = self.settings
@@ -110,11 +124,13 @@ class BackgroundDetector(Detector):
         found = blobs
         if s.split:
             pieces = join_pieces(blobs, level, look)
-            found = self.memory.step(pieces, level, look, picture.number - self._last if self._last >= 0 else 1)
+            apart = 0 if self._last is None else abs(picture.number - self._last)
+            found = self.memory.step(pieces, level, look, apart)
         if look.weak:
-            found = [hull(b, level) if b.area <= look.largest else b for b in found]
+            reach = max(look.close, 1)
+            found = [fill_bays(b, level, reach) if b.area <= look.largest else b for b in found]
         self._last = picture.number
-        found = [b for b in found if b.area >= look.smallest]
+        found = [b for b in found if look.believes(b)]
         return Seen.from_masks(found, look.score(found))
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -124,7 +140,7 @@ class BackgroundDetector(Detector):
         if b.blue is not None and b.red is not None:
             arrays |= {"blue": b.blue.still, "red": b.red.still}
         arrays |= {f"memory_{name}": getattr(self.memory, name) for name in Memory.COLUMNS}
-        return {**arrays, "last": np.array(self._last)}
+        return {**arrays, "last": np.array(-1 if self._last is None else self._last)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take up a `state`; `prepare` has been called with the same video and settings."""
@@ -134,4 +150,5 @@ class BackgroundDetector(Detector):
             b.blue.still, b.red.still = state["blue"], state["red"]
         for name in Memory.COLUMNS:
             setattr(self.memory, name, state[f"memory_{name}"])
-        self._last = int(state["last"])
+        last = int(state["last"])
+        self._last = None if last < 0 else last

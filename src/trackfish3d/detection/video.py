@@ -155,7 +155,7 @@ class Video:
             near = keys[np.unique(np.abs(keys[:, None] - wanted[None]).argmin(0))]
             if len(near) >= 0.8 * len(wanted):
                 wanted = near
-        return wanted.tolist()
+        return [int(n) for n in wanted]
 
     def at(self, numbers: Iterable[int], threads: int = 1) -> Iterator[Picture]:
         """Pictures of these frames, ascending, broken ones left out; jumps ahead where a key frame shortens the way."""

@@ -1,0 +1,83 @@
+"""``trackfish3d detect``: from the videos of a recording to its detections."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ..detection.detector import Detector
+from ..detection.pipeline import Report, detect
+from ..detection.registry import detector_names, make_detector, summaries
+from ..errors import InputError
+from ..recordings import Recording
+from .track import _Rate, parse_settings
+
+_DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
+
+
+def command(
+    recording: Annotated[Path, typer.Argument(help="Folder of the recording; its videos are videos/<camera>.*")],
+    detector: Annotated[str, typer.Option("--detector", "-d", help=f"One of: {', '.join(detector_names())}.")] = (
+        "background"
+    ),
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the detector, key=value.")] = None,
+    settings: Annotated[bool, typer.Option("--settings", help="Print the detector's settings and stop.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Cameras at once; as many as cores by default.")] = None,
+    preview: Annotated[bool, typer.Option(help="Draw what was found into RECORDING/preview.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace detections that are there.")] = False,
+) -> None:
+    """Find the animals in every video of a recording; a stopped run goes on where it was."""
+    values = parse_settings(set_ or [])
+    chosen = make_detector(detector, values)
+    if settings:
+        print_settings(chosen)
+        return
+    source = Recording.open(recording)
+    refuse_existing(source, overwrite)
+    report = run(source, detector, values, workers, preview)
+    print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
+    if preview:
+        print(f"look at {source.folder / 'preview'} before tracking")
+
+
+command.__doc__ = f"{command.__doc__}\n\n\b\nDetectors:\n{_DETECTORS}"
+
+
+def refuse_existing(source: Recording, overwrite: bool) -> None:
+    """Refuse to replace detections, unless told to; what was made of the old ones goes with them."""
+    if not (source.folder / "detections.parquet").exists():
+        return
+    if not overwrite:
+        raise InputError(f"{source.folder}: has detections already; --overwrite replaces them, and removes its tracks")
+    for name in ("tracks.parquet", "tracks.csv", "tracks.settings.json"):
+        (source.folder / name).unlink(missing_ok=True)
+
+
+def run(source: Recording, detector: str, values: dict[str, str], workers: int | None, preview: bool) -> Report:
+    """Detect with one progress bar a camera; prints what a user should know."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(camera: str, done: int, total: int) -> None:
+            if camera not in tasks:
+                tasks[camera] = bars.add_task(camera, total=total)
+            bars.update(tasks[camera], completed=done)
+
+        report = detect(source, detector, values, workers=workers, progress=tell, previews=preview)
+    for note in report.notes:
+        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+    for camera in report.cameras:
+        rate = camera.detections / max(camera.frames, 1)
+        print(f"{camera.name}: {camera.frames} frames, {rate:.1f} detections a frame")
+    return report
+
+
+def print_settings(detector: Detector) -> None:
+    """Print each setting of a detector: name, default, what it is."""
+    for name, facts in type(detector.settings).model_fields.items():
+        value = getattr(detector.settings, name)
+        print(f"{name} = {'auto' if value is None else value}  {facts.description or ''}")

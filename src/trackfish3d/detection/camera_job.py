@@ -1,0 +1,133 @@
+"""One camera's video from the first frame to the last, in a process of its own."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .. import __version__
+from .detector import Detector, Seen
+from .parts import Parts
+from .preview import panel, write_picture
+from .registry import make_detector
+from .video import Video
+from .watch import examine
+
+T = TypeVar("T")
+PART_FRAMES = 500
+PREVIEWS = 4
+
+
+@dataclass(frozen=True)
+class CameraJob:
+    """What a process needs to know: the ``video`` of camera ``name``, the detector, and where to work."""
+
+    name: str
+    video: Path
+    detector: str
+    settings: dict[str, Any]
+    work: Path
+    first_frame: int = 0
+    threads: int = 1
+    preview: Path | None = None
+
+
+@dataclass
+class CameraResult:
+    """``frames`` read, ``parts`` written, ``detections`` in all, ``learnt`` by the detector, ``notes`` of a line each."""
+
+    name: str
+    frames: int = 0
+    parts: int = 0
+    detections: int = 0
+    learnt: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
+    """Detect in one video, part by part; goes on after the last part that is there."""
+    video = Video.open(job.video)
+    parts = Parts(job.work / job.name, PART_FRAMES)
+    facts = job.video.stat()
+    stamp = {
+        "video": [str(job.video.resolve()), facts.st_size, facts.st_mtime],
+        "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__],
+    }
+    done = parts.begin(stamp)
+    result = CameraResult(job.name, frames=video.count, parts=-(-video.count // PART_FRAMES))
+    result.notes += [*video.notes, *examine(video, job.threads)]
+    detector = make_detector(job.detector, job.settings)
+    if done < result.parts:
+        result.notes += detector.prepare(video, job.threads)
+        parts.write_json("learnt", detector.describe())
+        if done:
+            detector.restore(parts.state(done - 1))
+    result.learnt = parts.read_json("learnt")
+    progress(min(done * PART_FRAMES, video.count))
+    _run(video, detector, parts, done, job, progress)
+    if job.preview is not None and (panels := parts.panels()):
+        write_picture(job.preview, panels)
+    broken = sorted(video.skipped)
+    if broken:
+        result.notes.append(f"{len(broken)} broken frames left out, the first is {broken[0] + job.first_frame}")
+    result.detections = sum(t.num_rows for k in range(result.parts) if (t := parts.read(k)) is not None)
+    return result
+
+
+def _run(
+    video: Video, detector: Detector, parts: Parts, done: int, job: CameraJob, progress: Callable[[int], None]
+) -> None:
+    """Read pictures ahead in a thread, see them here, and write each part as it is full."""
+    shown = {round((k + 0.5) * video.count / PREVIEWS) for k in range(PREVIEWS)}
+    frames: list[tuple[int, Seen]] = []
+    k = done
+    for picture in read_ahead(video.read(done * PART_FRAMES, threads=job.threads)):
+        while picture.number >= (k + 1) * PART_FRAMES:
+            parts.write(k, frames, detector.state())
+            frames, k = [], k + 1
+        seen = detector.see(picture)
+        frames.append((picture.number + job.first_frame, seen))
+        if picture.number in shown:
+            parts.write_panel(picture.number, panel(picture.rgb, seen))
+        progress(picture.number + 1)
+    while k * PART_FRAMES < video.count:
+        parts.write(k, frames, detector.state())
+        frames, k = [], k + 1
+    progress(video.count)
+
+
+def read_ahead(source: Iterator[T], depth: int = 4) -> Iterator[T]:
+    """Yield the same items, made in a thread up to ``depth`` ahead: decoding then runs beside detection."""
+    ready: queue.Queue[Any] = queue.Queue(depth)
+    stop = threading.Event()
+    end = object()
+
+    def work() -> None:
+        try:
+            for item in source:
+                while not stop.is_set():
+                    try:
+                        ready.put(item, timeout=0.2)
+                        break
+                    except queue.Full:
+                        continue
+                if stop.is_set():
+                    return
+            ready.put(end)
+        except BaseException as error:
+            ready.put(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while (item := ready.get()) is not end:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        while not ready.empty():
+            ready.get_nowait()
+        thread.join()

@@ -1,0 +1,206 @@
+"""Videos of a recording to its detections: cameras in parallel processes, parts on disk, one table in the end."""
+
+import json
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..errors import InputError
+from ..files import atomic_path
+from ..recordings import Detections, Recording, write_table
+from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
+from .detector import COLUMNS
+from .parts import Parts, tables
+from .registry import make_detector
+from .relink import relink
+from .video import Video
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a camera, its frames done and its frames in all."""
+
+_shared: Any = None
+
+
+@dataclass
+class Report:
+    """What `detect` made: a result for each camera, and ``notes`` about them together, a line each."""
+
+    cameras: list[CameraResult]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def detections(self) -> int:
+        """Detections of all cameras."""
+        return sum(c.detections for c in self.cameras)
+
+
+def check_videos(recording: Recording) -> tuple[dict[str, Path], list[str]]:
+    """Videos of a recording by camera, and what is strange about them together.
+
+    An `InputError` where they cannot be used: none at all, another size than calibrated, other frame rates.
+    """
+    videos = recording.videos
+    if not videos:
+        names = ", ".join(f"videos/{n}.mp4" for n in recording.rig.names[:2])
+        raise InputError(f"{recording.folder}: has no videos; put them there under the cameras' names ({names}, ...)")
+    notes = [f"camera {n}: has no video" for n in recording.rig.names if n not in videos]
+    opened = {name: Video.open(path) for name, path in videos.items()}
+    for name, video in opened.items():
+        want = recording.rig[name].size
+        if tuple(want) != video.size:
+            raise InputError(
+                f"{video.path}: pictures are {video.size[0]}x{video.size[1]}, camera {name} is calibrated for "
+                f"{want[0]}x{want[1]}; calibrate at the size of the video"
+            )
+    rates = {name: v.fps for name, v in opened.items()}
+    slow, fast = min(rates, key=lambda n: rates[n]), max(rates, key=lambda n: rates[n])
+    if rates[fast] > 1.01 * rates[slow]:
+        raise InputError(
+            f"{recording.folder}: {fast} has {rates[fast]:g} frames a second, {slow} {rates[slow]:g}; frames would not "
+            "belong together; convert one of them"
+        )
+    if abs(rates[slow] / recording.fps - 1) > 0.01:
+        notes.append(f"videos have {rates[slow]:g} frames a second, recording.toml says {recording.fps:g}")
+    counts = {name: v.count for name, v in opened.items()}
+    longest = max(counts.values())
+    short = [f"{name} {count}" for name, count in counts.items() if count < longest]
+    if short:
+        notes.append(f"videos differ in length: {', '.join(short)} of {longest} frames; the rest is seen by the others")
+    return videos, notes
+
+
+def detect(
+    recording: Recording,
+    detector: str = "background",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    previews: bool = True,
+) -> Report:
+    """Detect animals in all videos of a recording and write its ``detections.parquet``.
+
+    A run that was stopped goes on where it was when it is called again with the same detector and settings. What
+    the detector learnt is written to ``detections.settings.json``, pictures to look at to ``preview/<camera>.png``.
+    """
+    chosen = make_detector(detector, settings)
+    videos, notes = check_videos(recording)
+    work = recording.folder / ".detect"
+    cores = os.cpu_count() or 1
+    workers = max(1, min(len(videos), workers or cores))
+    jobs = [
+        CameraJob(
+            name=name,
+            video=path,
+            detector=detector,
+            settings=chosen.settings.model_dump(mode="json"),
+            work=work,
+            first_frame=recording.info.first_frame,
+            threads=max(1, cores // workers),
+            preview=recording.folder / "preview" / f"{name}.png" if previews else None,
+        )
+        for name, path in videos.items()
+    ]
+    results = _run_jobs(jobs, workers, progress or _silent)
+    report = Report(results, notes + [f"camera {r.name}: {note}" for r in results for note in r.notes])
+    report.notes += [f"camera {r.name}: no animals found" for r in results if not r.detections]
+    recording.write_detections(_pieces(recording, results, work))
+    _settle(recording, results)
+    if recording.truth is not None and recording.truth.detection is not None:
+        write_table(relink(recording.truth, recording.detections).to_table(), recording.folder / "truth.parquet")
+    content = {
+        "detector": detector,
+        "settings": chosen.settings.model_dump(mode="json"),
+        "learnt": {r.name: r.learnt for r in results},
+        "notes": report.notes,
+        "trackfish3d": __version__,
+    }
+    with atomic_path(recording.folder / "detections.settings.json") as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    shutil.rmtree(work, ignore_errors=True)
+    return report
+
+
+def _settle(recording: Recording, results: list[CameraResult]) -> None:
+    """Let recording.toml count the frames of the videos."""
+    offsets = [recording.info.time_offset_frames.get(r.name, 0) for r in results]
+    last = max(recording.info.first_frame + o + r.frames for o, r in zip(offsets, results, strict=True))
+    count = max(recording.info.frame_count, last - recording.info.first_frame)
+    if count != recording.info.frame_count:
+        recording.info.frame_count = count
+        recording.write_info()
+
+
+def _pieces(recording: Recording, results: list[CameraResult], work: Path) -> Iterator[Detections]:
+    """Yield detections of all cameras, part by part, so that no long video is ever whole in memory."""
+    names = recording.rig.names
+    parts = [Parts(work / r.name, PART_FRAMES) for r in results]
+    for row in tables(parts, max(r.parts for r in results)):
+        here = [(recording.rig.index(r.name), t) for r, t in zip(results, row, strict=True) if t is not None]
+        known = [c for c in COLUMNS if all(c in t.column_names for _, t in here)]
+        columns: dict[str, Any] = {c: np.concatenate([t[c].to_numpy() for _, t in here]) for c in ("frame", *known)}
+        camera = np.concatenate([np.full(t.num_rows, c, np.int16) for c, t in here])
+        yield Detections.build(names, columns.pop("frame"), camera, **columns)
+
+
+def _run_jobs(jobs: list[CameraJob], workers: int, progress: Progress) -> list[CameraResult]:
+    """Run one job a camera; a single worker needs no process of its own."""
+    totals = [Video.open(job.video).count for job in jobs]
+    if workers == 1:
+        return [
+            run_camera(job, partial(_tell_of, progress, job.name, total))
+            for job, total in zip(jobs, totals, strict=True)
+        ]
+    context = multiprocessing.get_context("spawn")
+    done = context.Array("q", len(jobs) + 1, lock=False)  # frames of each, and whether to stop
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_adopt, initargs=(done,)) as pool:
+        futures = [pool.submit(_work, k, job) for k, job in enumerate(jobs)]
+        try:
+            while not all(f.done() for f in futures) and not any(f.done() and f.exception() for f in futures):
+                for k, job in enumerate(jobs):
+                    progress(job.name, done[k], totals[k])
+                time.sleep(0.1)
+        finally:
+            done[len(jobs)] = not all(f.done() for f in futures)
+            for future in futures:
+                future.cancel()
+        failed = [error for f in futures if f.done() and not f.cancelled() and (error := f.exception()) is not None]
+        for error in failed:
+            raise error
+        return [f.result() for f in futures]
+
+
+class _Stopped(Exception):
+    """Another camera failed."""
+
+
+def _adopt(shared: Any) -> None:
+    global _shared
+    _shared = shared
+
+
+def _work(k: int, job: CameraJob) -> CameraResult:
+    def tell(frames: int) -> None:
+        if _shared[len(_shared) - 1]:
+            raise _Stopped
+        _shared[k] = frames
+
+    return run_camera(job, tell)
+
+
+def _tell_of(progress: Progress, name: str, total: int, frames: int) -> None:
+    progress(name, frames, total)
+
+
+def _silent(camera: str, done: int, total: int) -> None:
+    """Report to nobody."""

@@ -1,0 +1,32 @@
+"""Detectors by name. A detector's module is imported when it is asked for, so that none pays for another's packages."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InputError
+from .detector import Detector, make_settings
+
+_HERE = "trackfish3d.detection"
+_DETECTORS: dict[str, tuple[str, str]] = {
+    "background": (f"{_HERE}.subtraction:BackgroundDetector", "what differs from a static camera's background"),
+}
+
+
+def detector_names() -> tuple[str, ...]:
+    """Names of all detectors."""
+    return tuple(_DETECTORS)
+
+
+def summaries() -> dict[str, str]:
+    """One line about each detector."""
+    return {name: summary for name, (_, summary) in _DETECTORS.items()}
+
+
+def make_detector(name: str, settings: Mapping[str, Any] | None = None) -> Detector:
+    """Return the detector called ``name`` with these settings; text values are converted to their types."""
+    if name not in _DETECTORS:
+        raise InputError(f"detector '{name}' is not known; choose one of {', '.join(_DETECTORS)}")
+    module, _, attribute = _DETECTORS[name][0].partition(":")
+    cls: type[Detector] = getattr(importlib.import_module(module), attribute)
+    return cls(make_settings(cls.Settings, settings or {}, name))
