@@ -72,14 +72,10 @@ class Background:
         luma = _plane(greys, _LEAST_NOISE)
         blue = red = None
         if any(t[1] is not None for t in triples):
-            blue, red = (
-                _plane(np.stack([p for p in (t[k] for t in triples) if p is not None]), _LEAST_COLOUR_NOISE)  # type: ignore[misc]
-                for k in (1, 2)
-            )
+            blue, red = (_plane(_present(t[k] for t in triples), _LEAST_COLOUR_NOISE) for k in (1, 2))
             if float(blue.still.std()) + float(red.still.std()) < 0.25 and float(blue.spread.max()) < 1.5:
                 blue = red = None  # a grey camera that wrote a coloured format
-        fast = _scale([t[3] for t in triples if t[3] is not None])
-        slow = _scale([t[4] for t in triples if t[4] is not None])
+        fast, slow = (_scale(_present(t[k] for t in triples)) for k in (3, 4))
         total = luma.spread**2
         least = np.float32(_LEAST_NOISE**2)
         noise = total if fast is None else np.minimum(np.maximum(0.5 * fast**2, least), total)
@@ -176,6 +172,12 @@ def _burst(planes: tuple[Bytes, Bytes | None, Bytes | None, Floats], change: dic
     return planes[0], planes[1], planes[2], change.get(LAGS[0]), change.get(LAGS[1])
 
 
+def _present(planes: Iterable[Bytes | None]) -> Bytes:
+    """Return the planes that are there, (K, H, W)."""
+    found = [p for p in planes if p is not None]
+    return np.stack(found) if found else np.zeros((0, 0, 0), np.uint8)
+
+
 def _plane(stack: Bytes, least: float) -> Plane:
     """Median and spread over time of pictures (K, H, W)."""
     middle = np.empty(stack.shape[1:], np.uint8)
@@ -185,18 +187,19 @@ def _plane(stack: Bytes, least: float) -> Plane:
     sizes = np.empty(stack.shape, np.uint8)
     for k in range(len(stack)):
         _pixels.sizes_as_bytes(plane.difference(stack[k])[0], _STEPS, sizes[k])
-    spread = _scale(list(sizes))
-    assert spread is not None
-    plane.spread = np.maximum(spread, np.float32(least))
+    spread = _scale(sizes)
+    plane.spread = np.full(still.shape, least, np.float32)
+    if spread is not None:
+        plane.spread = np.maximum(spread, np.float32(least))
     return plane
 
 
-def _scale(sizes: list[Bytes]) -> Floats | None:
+def _scale(sizes: Bytes) -> Floats | None:
     """Return the standard deviation (H, W) from the median of absolute differences in bytes; None of too few."""
     if len(sizes) < 3:
         return None
-    out = np.empty(sizes[0].shape, np.uint8)
-    _pixels.quantile_over_time(np.stack(sizes), len(sizes) // 2, out)
+    out = np.empty(sizes.shape[1:], np.uint8)
+    _pixels.quantile_over_time(sizes, len(sizes) // 2, out)
     return out.astype(np.float32) * np.float32(1.4826 / _STEPS)
 
 

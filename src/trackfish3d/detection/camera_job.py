@@ -36,7 +36,7 @@ class CameraJob:
 
 @dataclass
 class CameraResult:
-    """``frames`` read, ``parts`` written, ``detections`` in all, ``learnt`` by the detector, ``notes`` of a line each."""
+    """``frames`` read, ``parts`` written, ``detections`` in all, what was ``learnt``, and ``notes``, a line each."""
 
     name: str
     frames: int = 0

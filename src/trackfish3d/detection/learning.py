@@ -30,8 +30,8 @@ FIRST = Look(
 def learn_look(detector: BackgroundDetector, video: Video, threads: int) -> Look:
     """Watch a few stretches of the video, twice: the second time with the size that the first has found."""
     look = FIRST
-    for _ in range(2):
-        table = _watch(detector, video, threads, look)
+    for stretches in (2, _STRETCHES):
+        table = _watch(detector, video, threads, look, stretches)
         if len(table) < 5:
             return look if look is not FIRST else _nothing(video)
         look = _judge(table)
@@ -43,11 +43,11 @@ def _nothing(video: Video) -> Look:
     return replace(FIRST, notes=(note,))
 
 
-def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look) -> Array:
+def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look, stretches: int) -> Array:
     """Table (N, 6) of blobs: area, major, minor, fill, mean level, share of its pixels that are brighter."""
     model = detector.background
     rows = []
-    for start in video.sample_numbers(_STRETCHES, min(_LENGTH, video.count)):
+    for start in video.sample_numbers(stretches, min(_LENGTH, video.count)):
         model.reset()
         for picture in video.at(range(start, min(start + _LENGTH, video.count)), threads):
             blobs, _ = detector.blobs(picture, look)

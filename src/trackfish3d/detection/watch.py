@@ -39,7 +39,7 @@ def _moved(numbers: NDArray[np.int64], pictures: Array, step: int) -> list[str]:
     quarter = max(4, len(pictures) // 4)
     before, after = np.median(pictures[:quarter], axis=0), np.median(pictures[-quarter:], axis=0)
     dx, dy = displacement(before, after)
-    if np.hypot(dx, dy) < max(0.75, 2 / step):
+    if (dx, dy) == (0, 0):
         return []
     # Which of the two each picture is like: the change is where the likeness turns over.
     nearer = np.array([np.abs(p - before).mean() - np.abs(p - after).mean() for p in pictures])
@@ -60,6 +60,19 @@ def displacement(first: Array, second: Array) -> tuple[float, float]:
     cross = b * np.conj(a)
     peak = np.fft.irfft2(cross / np.maximum(np.abs(cross), 1e-9), s=(h, w))
     y, x = np.unravel_index(int(np.argmax(peak)), peak.shape)
-    if peak[y, x] < 8 * peak.std() or peak[y, x] < 1.5 * peak[0, 0]:
+    dx, dy = int((x + w // 2) % w - w // 2), int((y + h // 2) % h - h // 2)
+    if not _aligns(first, second, dx, dy):
         return 0.0, 0.0
-    return float((x + w // 2) % w - w // 2), float((y + h // 2) % h - h // 2)
+    return float(dx), float(dy)
+
+
+def _aligns(first: Array, second: Array, dx: int, dy: int) -> bool:
+    """Whether the shift explains most of what differs: over a plain background, animals alone make a peak too."""
+    h, w = first.shape
+    if abs(dx) > w // 2 or abs(dy) > h // 2:
+        return False
+    a = first[max(-dy, 0) : h - max(dy, 0), max(-dx, 0) : w - max(dx, 0)]
+    b = second[max(dy, 0) : h - max(-dy, 0), max(dx, 0) : w - max(-dx, 0)]
+    light = float(np.median(second - first))
+    before, after = np.abs(second - first - light).mean(), np.abs(b - a - light).mean()
+    return bool(before > 0.5 and after < 0.7 * before)
