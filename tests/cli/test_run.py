@@ -61,7 +61,19 @@ def films(tmp_path_factory):
 def run(folder, out, *options):
     """Call the command; returns its exit code."""
     videos = [folder / "left.mp4", folder / "right.mp4"]
-    arguments = ["run", *videos, "--cameras", folder / "cameras.toml", "--out", out, "--method", "sort3d", *options]
+    arguments = [
+        "run",
+        *videos,
+        "--cameras",
+        folder / "cameras.toml",
+        "--out",
+        out,
+        "--method",
+        "sort3d",
+        "--workers",
+        1,
+        *options,
+    ]
     with pytest.raises(SystemExit) as stop:
         main([str(a) for a in arguments])
     return stop.value.code

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.cli._films import common_rate, film_notes, link_films, open_films, put_to_cameras
+from trackfish3d.cli._films import common_rate, link_films, open_films, put_to_cameras
 from trackfish3d.cli._stages import Runner, Stage
 from trackfish3d.detection.video import Video
 from trackfish3d.errors import InputError
@@ -37,7 +37,7 @@ class Counting:
         def work_first(report):
             self.worked.append("first")
             first.write_text(f"made with {setting}")
-            return "first done"
+            return "first done\na note"
 
         def work_second(report):
             if stop:
@@ -59,7 +59,7 @@ def test_a_stopped_run_goes_on_and_a_change_redoes_what_follows(tmp_path, capsys
     assert chain.worked == ["first"]
     chain.go()
     assert chain.worked == ["first", "second"]
-    assert "first: first done (done before)" in capsys.readouterr().out
+    assert "first: first done (done before)\n  a note\n" in capsys.readouterr().out
     chain.go()
     assert chain.worked == ["first", "second"]
     chain.go(setting=2)
@@ -108,13 +108,10 @@ def test_videos_that_fit_no_camera_are_refused(texts, said):
 
 
 def test_videos_are_checked_against_the_calibration_and_each_other(tmp_path):
-    cameras = rig("top", "front", "side")
+    cameras = rig("top", "front")
     paths = {"top": film(tmp_path / "top.mp4", 6), "front": film(tmp_path / "front.mp4", 9)}
     films = open_films(paths, cameras)
     assert common_rate(films) == pytest.approx(20.0)
-    notes = film_notes(films, cameras)
-    assert notes[0] == "no video of side; the other 2 cameras are used"
-    assert notes[1].startswith("camera front has 9 frames, top 6: the last 3 have a view less")
     with pytest.raises(InputError, match="has 64 x 48 px, camera top was calibrated with 128 x 96"):
         open_films(paths, rig("top", "front", size=(128, 96)))
     films["front"] = Video.open(film(tmp_path / "slow" / "front.mp4", fps=10.0))

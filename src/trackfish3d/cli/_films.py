@@ -76,24 +76,6 @@ def common_rate(films: dict[str, Video]) -> float:
     return float(np.median(list(rates.values())))
 
 
-def film_notes(films: dict[str, Video], rig: CameraRig) -> list[str]:
-    """Tell what a user should know before anything is made of the videos, a line each."""
-    notes = [f"camera {name}: {note}" for name, film in films.items() for note in film.notes]
-    missing = [n for n in rig.names if n not in films]
-    if missing:
-        notes.append(f"no video of {', '.join(missing)}; the other {len(films)} cameras are used")
-    counts = {name: film.count for name, film in films.items()}
-    shortest = min(counts, key=lambda n: counts[n])
-    for name, count in counts.items():
-        if count > counts[shortest]:
-            notes.append(
-                f"camera {name} has {count} frames, {shortest} {counts[shortest]}: the last {count - counts[shortest]} "
-                "have a view less; are both started at the same moment?"
-            )
-            break
-    return notes
-
-
 def link_films(films: dict[str, Video], folder: Path) -> None:
     """Put the videos into a recording's folder as links, or, where the system has none, as copies."""
     folder.mkdir(parents=True, exist_ok=True)

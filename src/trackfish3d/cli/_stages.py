@@ -31,7 +31,7 @@ class Stage:
 
     ``inputs`` are files, whose content counts, and ``settings`` plain values: the stage is done again when either
     changes, or one of the ``outputs`` is gone. ``work`` gets a function to call with steps done and steps in all, and
-    returns a line about the outcome.
+    returns a line about the outcome, and below it what else a user should know.
     """
 
     name: str
@@ -116,13 +116,18 @@ class Runner:
         """Do a stage, unless it is done, and print its line."""
         line = None if self.again else self.journal.line(stage)
         if line is not None:
-            self.say(f"{stage.name}: {line} (done before)")
+            self._tell(stage.name, line, " (done before)")
             return
         task: TaskID = self._bar.add_task(stage.name, total=None)
         line = stage.work(lambda done, total: self._bar.update(task, completed=done, total=total))
         self._bar.remove_task(task)
         self.journal.finish(stage, line)
-        self.say(f"{stage.name}: {line}")
+        self._tell(stage.name, line)
+
+    def _tell(self, name: str, text: str, after: str = "") -> None:
+        first, *notes = text.splitlines() or [""]
+        for line in (f"{name}: {first}{after}", *(f"  {note}" for note in notes)):
+            self.say(line)
 
     def say(self, line: str) -> None:
         """Print a line above the progress."""

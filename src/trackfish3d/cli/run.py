@@ -11,6 +11,8 @@ import typer
 from ..cameras import CameraRig
 from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
+from ..detection.pipeline import detect
+from ..detection.registry import detector_names, make_detector
 from ..detection.video import Video
 from ..errors import InputError
 from ..health import examine
@@ -20,8 +22,7 @@ from ..report import write_report
 from ..report.scoring import default_gate, score
 from ..tracking.method import Method
 from ..tracking.registry import DEFAULT_METHOD, make_method, method_names
-from ._detecting import detect_recording
-from ._films import common_rate, film_notes, link_films, open_films, put_to_cameras
+from ._films import common_rate, link_films, open_films, put_to_cameras
 from ._stages import JOURNAL, Report, Runner, Stage
 from .evaluate import load_truth
 from .track import parse_settings, with_network, write_doubts, write_settings
@@ -31,7 +32,7 @@ def command(
     videos: Annotated[list[str], typer.Argument(help="A video of each camera; CAMERA=FILE where names differ.")],
     cameras: Annotated[Path, typer.Option(help="Calibration, in any format 'convert' reads.")],
     out: Annotated[Path, typer.Option(help="Folder of the recording; a stopped run goes on there.")],
-    detector: Annotated[str, typer.Option(help="Detector, as of 'detect'.")] = "background",
+    detector: Annotated[str, typer.Option(help=f"One of: {', '.join(detector_names())}.")] = "background",
     method: Annotated[
         str, typer.Option("--method", "-m", help=f"One of: {', '.join(method_names())}.")
     ] = DEFAULT_METHOD,
@@ -51,6 +52,7 @@ def command(
         Path | None, typer.Option(help="True positions, for scores only: a recording, CSV or Parquet.")
     ] = None,
     gate: Annotated[float | None, typer.Option(help="Distance of a match for scores, world units.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Cameras detected at once [default: one a core].")] = None,
     again: Annotated[bool, typer.Option("--again", help="Do finished stages again.")] = False,
 ) -> None:
     """Detect, check, track and report: everything from videos to tracks.csv and report.html.
@@ -59,6 +61,7 @@ def command(
     settings only what depends on them is done again.
     """
     chosen = make_method(method, with_network(method, parse_settings(set_ or []), model, learn))
+    make_detector(detector, parse_settings(detect_set or []))  # says what is wrong before anything is made
     whole = _calibration(cameras, units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
     rig = whole.select(tuple(films))
@@ -66,11 +69,13 @@ def command(
     offsets = _offsets(time_offset or [], rig)
     _refuse_foreign(out)
     run = _Run(
-        out, rig, films, rate, offsets, method, chosen, detector, parse_settings(detect_set or []), truth, gate, model
+        out, rig, films, rate, offsets, method, chosen, detector, parse_settings(detect_set or []), truth, gate, model,
+        workers,
     )  # fmt: skip
     with Runner(out, again) as runner:
-        for note in film_notes(films, whole):
-            runner.say(note)
+        missing = [n for n in whole.names if n not in films]
+        if missing:
+            runner.say(f"no video of {', '.join(missing)}; the other {len(films)} cameras are used")
         for stage in (run.recording, run.detect, run.check, run.track, run.report):
             runner.do(stage())
 
@@ -91,6 +96,7 @@ class _Run:
     truth: Path | None
     gate: float | None
     model: Path | None
+    workers: int | None
 
     def _file(self, name: str) -> Path:
         return self.folder / name
@@ -125,12 +131,16 @@ class _Run:
 
         def work(report: Report) -> str:
             recording = Recording.open(self.folder)
-            notes = detect_recording(recording, self.detector, self.detector_settings, report)
-            found = Recording.open(self.folder).detections
-            rates = [(found.camera == c).sum() / max(self.films[n].count, 1) for c, n in enumerate(self.rig.names)]
-            dark = [f"camera {n} sees nothing" for n, r in zip(self.rig.names, rates, strict=True) if not r]
-            line = f"{len(found)} detections, {' / '.join(f'{r:.1f}' for r in rates)} a frame"
-            return "; ".join([line, *notes, *dark])
+            done = dict.fromkeys(self.films, 0)
+            total = sum(f.count for f in self.films.values())
+
+            def progress(camera: str, frames: int, _: int) -> None:
+                done[camera] = frames
+                report(sum(done.values()), total)
+
+            made = detect(recording, self.detector, self.detector_settings, workers=self.workers, progress=progress)
+            rates = [f"{c.detections / max(c.frames, 1):.1f}" for c in made.cameras]
+            return "\n".join([f"{made.detections} detections, {' / '.join(rates)} a frame", *made.notes])
 
         return Stage("detect", (), settings, (self._file("detections.parquet"),), work)
 
