@@ -148,16 +148,16 @@ def run_optv(rig: CameraRig, detections: Detections, band: float, linked: bool) 
 
 
 def run_told(rig: CameraRig, detections: Detections) -> Tracks:
-    """The joint tracker told the scale, with faint first sightings as candidates."""
+    """The joint tracker told the scale."""
     with told_scale():
-        return make_method("joint", {"least_birth": -10.0}).track(rig, detections)
+        return make_method("joint").track(rig, detections)
 
 
 METHODS: dict[str, Callable[[CameraRig, Detections], Tracks]] = {
     **{f"optv, band {b:g} px": partial(run_optv, band=b, linked=False) for b in BANDS_PX},
     "optv + trackpy, band 10 px": partial(run_optv, band=10.0, linked=True),
     "joint": lambda rig, detections: make_method("joint").track(rig, detections),
-    "joint, told the scale, least_birth=-10": run_told,
+    "joint, told the scale": run_told,
 }
 
 
@@ -177,7 +177,7 @@ def bench_points(seeds: int) -> list[dict[str, Any]]:
                 scores = point_scores(truth, tracks) | {"cpu_ms": spent}
                 rows.append({"cameras": cameras, "points": points, "seed": seed, "label": label} | scores)
                 print(
-                    f"{cameras} cameras, {points} points, seed {seed}, {label:<40} F1 {scores['f1_0.5']:.3f}",
+                    f"{cameras} cameras, {points} points, seed {seed}, {label:<26} F1 {scores['f1_0.5']:.3f}",
                     flush=True,
                 )
     return rows

@@ -19,9 +19,7 @@ class Bonds(NamedTuple):
     odds: NDArray[np.float64]
 
     @classmethod
-    def of(
-        cls, count: int, first: NDArray[np.int64], second: NDArray[np.int64], odds: NDArray[np.floating]
-    ) -> "Bonds":
+    def of(cls, count: int, first: NDArray[np.int64], second: NDArray[np.int64], odds: NDArray[np.floating]) -> "Bonds":
         """Sort pairs (P,) of ``count`` detections, first before second."""
         order = np.lexsort((second, first))
         begin = np.searchsorted(first[order], np.arange(count + 1))
