@@ -121,7 +121,8 @@ def test_a_raw_stream_without_times_is_counted(tmp_path: Path) -> None:
 
 
 def test_sample_is_spread_over_the_video(plain: Path) -> None:
-    numbers = [p.number for p in Video.open(plain).sample(6)]
+    video = Video.open(plain)
+    numbers = [p.number for p in video.at(video.sample_numbers(6))]
     assert len(numbers) == 6
     assert numbers[0] < 10
     assert numbers[-1] >= 50
