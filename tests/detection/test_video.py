@@ -123,7 +123,7 @@ def test_a_raw_stream_without_times_is_counted(tmp_path: Path) -> None:
 def test_sample_is_spread_over_the_video(plain: Path) -> None:
     video = Video.open(plain)
     numbers = [p.number for p in video.at(video.sample_numbers(6))]
-    assert len(numbers) == 6
+    assert 5 <= len(numbers) <= 6  # key frames near the wanted ones are taken instead
     assert numbers[0] < 10
     assert numbers[-1] >= 50
 
