@@ -48,7 +48,7 @@ class Shown:
         self.page.on("pageerror", lambda e: self.complaints.append(str(e)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.address = path.resolve().as_uri()
-        self.page.goto(self.address)
+        self.page.goto(self.address, timeout=120_000)  # a busy machine starts slowly
         self.page.wait_for_selector("html[data-ready=yes]", timeout=30000)
         self.settle()
 
