@@ -71,8 +71,11 @@ def bench_growth(work: Path) -> list[dict[str, Any]]:
         ms = {part: 1000 * seconds / FRAMES for part, seconds in spent.items()}
         found = score(truth, tracks, GATE_SYNFISH)
         rows.append(
-            {"fish": fish, "whole": 1000 * whole / FRAMES, "stopped": int(method.stopped), "mota": found["mota"], **ms}  # type: ignore[attr-defined]
-        )
+            {
+                "fish": fish, "length": FRAMES, "whole": 1000 * whole / FRAMES, "mota": found["mota"],
+                "stopped": int(method.stopped), **ms,  # type: ignore[attr-defined]
+            }
+        )  # fmt: skip
         print(rows[-1], flush=True)
     return rows
 
@@ -82,12 +85,13 @@ def growth_section(rows: Sequence[dict[str, Any]]) -> list[str]:
     fish, frames = np.array([r["fish"] for r in rows]), np.array([r["frames"] for r in rows])
     slope = np.polyfit(np.log(fish), np.log(frames), 1)[0]
     steep = np.polyfit(np.log(fish[-3:]), np.log(frames[-3:]), 1)[0]
+    length = rows[0]["length"]  # of what was measured, which an older run may have had shorter
     text = (
-        f"Schools of 4 to 200 fish in the water and before the rig of the scene `hundred` (3 cameras, {FRAMES} "
+        f"Schools of 4 to 200 fish in the water and before the rig of the scene `hundred` (3 cameras, {length} "
         "frames): more "
         "fish are more crowded as well. CPU milliseconds a frame after compilation, one thread. The fit is "
         "done once, on at "
-        f"most 200 frames; here it is spread over {FRAMES}, in a longer recording it is a smaller share. Frames cost "
+        f"most 200 frames; here it is spread over {length}, in a longer recording it is a smaller share. Frames cost "
         f"fish^{slope:.2f} over all, fish^{steep:.2f} over the last three. `stopped`: searches that ended "
         "before the best "
         "choice was proved.\n"
