@@ -69,25 +69,18 @@ def connect_runs(runs, gap):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def component_facts(runs, label, number, level):  # type: ignore[no-untyped-def]
-    """Table (C, 6) of components: pixels, left, top, right, bottom (ends exclusive), and the 80 % level of pixels."""
+def component_facts(runs, label, number, level, high):  # type: ignore[no-untyped-def]
+    """Table (C, 6) of components: pixels, left, top, right, bottom (ends exclusive), and pixels of ``high`` level."""
     out = np.zeros((number, 6), np.int64)
     out[:, 1], out[:, 2] = 1 << 30, 1 << 30
-    counts = np.zeros((number, 256), np.int32)
     for i in range(len(runs)):
         c, y, start, end = label[i], runs[i, ROW], runs[i, START], runs[i, END]
         out[c, 0] += end - start
         out[c, 1], out[c, 2] = min(out[c, 1], start), min(out[c, 2], y)
         out[c, 3], out[c, 4] = max(out[c, 3], end), max(out[c, 4], y + 1)
         for x in range(start, end):
-            counts[c, level[y, x]] += 1
-    for c in range(number):
-        left = 0.2 * out[c, 0]
-        for value in range(255, -1, -1):
-            left -= counts[c, value]
-            if left <= 0:
-                out[c, 5] = value
-                break
+            if level[y, x] >= high:
+                out[c, 5] += 1
     return out
 
 
@@ -264,18 +257,25 @@ def paint(mask, left, top, margin, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def level_facts(label, number, left, top, level):  # type: ignore[no-untyped-def]
-    """Mean level (number,) of the pixels of labels 1..number."""
-    total, count = np.zeros(number), np.zeros(number)
+def upper_levels(label, number, left, top, level):  # type: ignore[no-untyped-def]
+    """Level (number,) that a fifth of the pixels of labels 1..number reach."""
+    counts = np.zeros((number, 256), np.int32)
     height, width = level.shape
     for j in range(label.shape[0]):
         for i in range(label.shape[1]):
             k = label[j, i] - 1
             x, y = i + left, j + top
             if k >= 0 and 0 <= x < width and 0 <= y < height:
-                total[k] += level[y, x]
-                count[k] += 1
-    return total / np.maximum(count, 1)
+                counts[k, level[y, x]] += 1
+    out = np.zeros(number)
+    for k in range(number):
+        left_over = 0.2 * counts[k].sum()
+        for value in range(255, -1, -1):
+            left_over -= counts[k, value]
+            if left_over <= 0:
+                out[k] = value
+                break
+    return out
 
 
 @njit(cache=True, nogil=True)

@@ -16,14 +16,14 @@ _RIM = 4  # pixels over which lens, codec and smoothing spread an edge
 class Thresholds:
     """What makes pixels a blob. Levels are quarters of a standard deviation, as `Background.deviation` gives them.
 
-    ``low``: pixels of a blob; ``high``: the brightest fifth of its pixels; ``faint``: share of that fifth's level
-    below which pixels are shadow; ``outline``: share of the neighbourhood's level at which an edge is drawn; ``gap``:
-    pixels that may part two pieces; ``close``: half of the width of cracks to be closed; ``smallest``: pixels.
+    ``low``: pixels of a blob; ``high``: the highest fifth of its pixels; ``reach``: pixels that a blob extends beyond
+    those; ``outline``: share of the neighbourhood's level at which an edge is drawn; ``gap``: pixels that may part two
+    pieces; ``close``: half of the width of cracks to be closed; ``smallest``: pixels.
     """
 
     low: int
     high: int
-    faint: float
+    reach: int
     outline: float
     gap: int
     close: int
@@ -32,7 +32,10 @@ class Thresholds:
 
 @dataclass(eq=False)
 class Blob:
-    """A mask (h, w) uint8 whose first pixel is at ``left``, ``top``; ``sums`` (11,) as in `synfish.raster`; level."""
+    """A mask (h, w) uint8 whose first pixel is at ``left``, ``top``; ``sums`` (11,) as in `synfish.raster`.
+
+    ``level``: deviation that a fifth of its pixels reach, quarters of a standard deviation.
+    """
 
     left: int
     top: int
@@ -55,17 +58,18 @@ def find_blobs(level: NDArray[np.uint8], t: Thresholds) -> list[Blob]:
     """Blobs of a map (H, W) of deviations, in the order of their topmost pixels."""
     runs = _blobs.find_runs(level, t.low)
     label, number = _blobs.connect_runs(runs, t.gap)
-    facts = _blobs.component_facts(runs, label, number, level)
-    margin = max(t.close, 1) + 1
+    facts = _blobs.component_facts(runs, label, number, level, t.high)
+    margin = max(t.close, t.reach) + 1
     out: list[Blob] = []
-    for c in np.flatnonzero((facts[:, 0] >= t.smallest) & (facts[:, 5] >= t.high)).tolist():
+    for c in np.flatnonzero((facts[:, 0] >= t.smallest) & (facts[:, 5] >= 0.2 * t.smallest)).tolist():
         left, top = int(facts[c, 1]) - margin, int(facts[c, 2]) - margin
-        mask = _blobs.cut_out(runs, label, c, facts[c], margin, level, max(t.low, t.faint * facts[c, 5]))
+        mask = _blobs.cut_out(runs, label, c, facts[c], margin, level, t.low)
+        mask &= _blobs.grow_mask(_blobs.cut_out(runs, label, c, facts[c], margin, level, t.high), t.reach)
         _blobs.keep_above_neighbours(mask, level, left, top, _RIM, t.outline)
         mask = _blobs.close_mask(mask, t.close)
         _blobs.fill_holes(mask, mask.size)
         labels, parts = _blobs.label_mask(mask)
-        out += split_labels(labels, parts, left, top, level, t.smallest)
+        out += [b for b in split_labels(labels, parts, left, top, level, t.smallest) if b.level >= t.high]
     return out
 
 
@@ -78,7 +82,7 @@ def split_labels(
     labels = labels[y0 : height - top, x0 : width - left]
     left, top = left + x0, top + y0
     sums = _blobs.label_sums(labels, number, left, top)
-    levels = _blobs.level_facts(labels, number, left, top, level)
+    levels = _blobs.upper_levels(labels, number, left, top, level)
     out = []
     for k in np.flatnonzero(sums[:, COUNT] >= smallest).tolist():
         i0, i1 = int(sums[k, LEFT] + 0.5) - left, int(sums[k, RIGHT] + 0.5) - left

@@ -21,7 +21,7 @@ _SPREADS = 2.2  # robust standard deviations of the logarithm that still are one
 
 
 FIRST = Look(
-    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=100, side=0, faint=0.12,
+    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=0, side=0,
     gap=1, close=2,
 )  # fmt: skip
 """What is assumed before anything was seen."""
@@ -86,7 +86,6 @@ def _judge(table: Array) -> Look:
         fill=float(np.clip(np.quantile(fill[near], 0.3), 0.5, 0.88)),
         level=usual,
         side=1 if share > 0.97 else -1 if share < 0.03 else 0,
-        faint=0.15,
         gap=max(1, round(0.4 * width)),
         # Animals that hardly differ from the background fall apart, clear ones have gaps that are real.
         close=int(np.clip(round(1.2 * width * min(1.0, CLEAR / max(usual, 1.0))), 1, 8)),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .blobs import Blob, shapes
 
 Array = NDArray[np.float64]
-CLEAR = 40.0  # quarters of a standard deviation at which outlines become whole
+CLEAR = 65.0  # quarters of a standard deviation at which outlines become whole
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Look:
     """Areas (px^2) ``smallest``, ``typical``, ``largest`` of one animal; ``major``, ``minor`` deviations, px.
 
     ``longest``: largest major deviation of one animal, px; ``fill``: what its mask fills of the like ellipse, at
-    least; ``level``: its typical deviation, quarters; ``side``: -1 darker, 1 brighter than the background, 0 both;
-    ``faint``, ``gap``, ``close``: see `blobs.Thresholds`; ``notes`` for the user, a line each.
+    least; ``level``: its typical deviation, as `Blob.level`; ``side``: -1 darker, 1 brighter than the background, 0
+    both; ``gap``, ``close``: see `blobs.Thresholds`; ``notes`` for the user, a line each.
     """
 
     smallest: float
@@ -29,7 +29,6 @@ class Look:
     fill: float
     level: float
     side: int
-    faint: float
     gap: int
     close: int
     notes: tuple[str, ...] = field(default=())
@@ -43,7 +42,7 @@ class Look:
         """Whether a blob is large enough for an animal; a small one must differ as clearly as animals do."""
         if blob.area < self.smallest:
             return False
-        return blob.area > 0.35 * self.typical or blob.level > max(24.0, 0.5 * self.level)
+        return blob.area > 0.35 * self.typical or blob.level > 0.65 * self.level
 
     def score(self, blobs: list[Blob]) -> Array:
         """(B,) 0..1: how much like an animal each blob is, by contrast and by size."""

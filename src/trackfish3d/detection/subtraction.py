@@ -31,7 +31,8 @@ class BackgroundSettings(DetectorSettings):
     samples: int = Field(48, ge=5, le=250, description="pictures over the video that make the background")
     low: float = Field(3.0, gt=0, le=30, description="standard deviations off the background of a blob's pixels")
     high: float = Field(6.0, gt=0, le=60, description="standard deviations of the brightest fifth of a blob's pixels")
-    faint: float | None = Field(None, ge=0, lt=1, description="share of an animal's contrast below which is shadow")
+    faint: float = Field(0.2, ge=0, lt=1, description="share of the animals' contrast below which pixels are shadow")
+    clear: float = Field(0.45, ge=0, lt=1, description="share of the animals' contrast below which blobs are shadow")
     outline: float = Field(0.35, ge=0, lt=1, description="share of the contrast nearby at which the outline is drawn")
     side: str | None = Field(None, pattern="^(dark|bright|both)$", description="animals are dark, bright or both")
     gap: int | None = Field(None, ge=0, le=30, description="pixels that may part two pieces of one animal")
@@ -77,7 +78,6 @@ class BackgroundDetector(Detector):
         """Put the user's word over what was learnt."""
         s: BackgroundSettings = self.settings
         given: dict[str, Any] = {
-            "faint": s.faint,
             "side": None if s.side is None else {"dark": -1, "bright": 1, "both": 0}[s.side],
             "gap": s.gap,
             "close": s.close,
@@ -94,8 +94,10 @@ class BackgroundDetector(Detector):
         if self._outside is not None:
             level[self._outside] = 0
         thresholds = Thresholds(
-            low=round(QUARTERS * s.low), high=round(QUARTERS * s.high), faint=look.faint, outline=s.outline,
-            gap=look.gap, close=look.close, smallest=0.5 * look.smallest,
+            low=round(max(QUARTERS * s.low, s.faint * look.level)),
+            high=round(max(QUARTERS * s.high, s.clear * look.level)),
+            reach=max(4, round(3 * look.minor)), outline=s.outline, gap=look.gap, close=look.close,
+            smallest=0.5 * look.smallest,
         )  # fmt: skip
         return find_blobs(level, thresholds), level
 
