@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.tracking.joint.belief import Sights
-from trackfish3d.tracking.joint.fitting import disagreement, fit
+from trackfish3d.tracking.joint.fitting import climb, disagreement, fit, linearised
 
 from .scenes import BOX, belief, crossed_rig, paths_of, seen, wander
 
@@ -38,12 +38,25 @@ def test_noise_and_acceleration_are_found_again(noise, acceleration, wrong, came
     assert found.dart > found.acceleration
 
 
+@pytest.mark.parametrize(("top", "found"), [(0, 0), (3, 3), (-5, -5), (40, 8), (-40, -8)])
+def test_climbing_finds_the_top(top, found):
+    asked = []
+
+    def hill(k):
+        asked.append(k)
+        return -((k - top) ** 2)
+
+    assert climb(hill, 8) == found
+    assert len(asked) == len(set(asked)) <= abs(found) + 3
+
+
 def test_misfit_is_chi_squared():
     """Views of one point disagree by their noise: mean squared misfit 2 C - 3 for C views."""
     rig, detections, truth, pieces = simulated(2.0, 0.004)
     paths = paths_of(rig, detections, truth, pieces)
     s = Sights.of(rig, detections, truth)
-    misfit, freedom = disagreement(rig.packed, paths.members, paths.state, s.u, s.v, s.noise, 1e-4)
+    lines = linearised(rig.packed, paths.members, paths.state, 1e-4)
+    misfit, freedom = disagreement(paths.members, *lines, s.u, s.v, s.noise)
     assert (freedom == 3).all()
     assert np.mean(misfit) == pytest.approx(3, rel=0.1)
     assert np.var(misfit) == pytest.approx(6, rel=0.3)

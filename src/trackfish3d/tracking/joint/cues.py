@@ -59,6 +59,14 @@ def likeness(now, size, axis, memory_size, memory_axis, memory_frame, scales):  
     return total
 
 
+@njit(cache=True)
+def typical_size(begin, log_size, out):  # type: ignore[no-untyped-def]
+    """Fill out (C,) with the median log size (N,) of each camera, begin (C + 1,); one without detections keeps its own."""
+    for c in range(out.shape[0]):
+        if begin[c + 1] > begin[c]:
+            out[c] = np.median(log_size[begin[c] : begin[c + 1]])
+
+
 @njit(cache=True, error_model="numpy")
 def chances(pixel, seen, sizes, memory_size, shown, clear, hidden, typical, out):  # type: ignore[no-untyped-def]
     """Fill out (T, C) with the chance that each track is detected in each view.

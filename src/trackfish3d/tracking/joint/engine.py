@@ -14,7 +14,7 @@ from ..kalman import predict
 from .belief import Belief, FrameSights, Sights
 from .births import sightings
 from .bonds import add_bonds
-from .cues import chances
+from .cues import chances, typical_size
 from .kernels import add_dart, correct, hypotheses, look
 from .lookahead import alternatives, compare
 from .packing import pack
@@ -111,9 +111,7 @@ class Engine:
     def _look(self, frame: FrameSights) -> Seeing:
         """Where every track should be seen, and how likely."""
         n, views, pool = len(self.pool), len(self.rig), self.pool
-        for c in range(views):
-            if frame.begin[c + 1] > frame.begin[c]:
-                self._typical[c] = np.median(frame.log_size[frame.begin[c] : frame.begin[c + 1]])
+        typical_size(frame.begin, frame.log_size, self._typical)
         out = Seeing(
             np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), bool), np.zeros((n, views))
         )

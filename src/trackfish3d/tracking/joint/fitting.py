@@ -7,6 +7,7 @@ change within a track and differ between animals.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numba import njit
@@ -22,7 +23,8 @@ from .paths import Paths
 
 Array = NDArray[np.float64]
 _SHORTEST = 8  # frames; shorter tracks may be chance
-_GRID = 2.0 ** (np.arange(-4, 5) / 2.0)
+_STEP = math.sqrt(2.0)  # between accelerations that are tried
+_MOST_STEPS = 8
 _MOST_ROWS = 3000  # of tracks that motion is fitted to
 _DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an axis, or ...
 _DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
@@ -47,23 +49,24 @@ def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: 
     same frame see it. One number serves all cameras: what two views disagree by does not tell which is wrong.
     """
     h = 1e-4 * belief.body_length
-    misfit, freedom = disagreement(rig.packed, paths.members, paths.state, sights.u, sights.v, sights.noise, h)
+    lines = linearised(rig.packed, paths.members, paths.state, h)
+    misfit, freedom = disagreement(paths.members, *lines, sights.u, sights.v, sights.noise)
     scales = [
         np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
     ]
     scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
-    acceleration = belief.acceleration
-    paths = paths.take(paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)])
-    for _ in range(2):
-        values = [
-            track_likelihood(
-                rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v,
-                np.maximum(sights.noise * scale, FLOOR_PX), (acceleration * g) ** 2, belief.velocity**2,
-                belief.body_length**2, h, share, belief.dart**2,
-            )
-            for g in _GRID
-        ]  # fmt: skip
-        acceleration *= float(_GRID[int(np.argmax(values))])
+    kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
+    paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
+    noise = np.maximum(sights.noise * scale, FLOOR_PX)
+
+    def likelihood(steps: int) -> float:
+        value: float = track_likelihood(
+            paths.begin, paths.frame, paths.members, paths.state, *lines, sights.u, sights.v, noise,
+            (belief.acceleration * _STEP**steps) ** 2, belief.velocity**2, belief.body_length**2, share, belief.dart**2,
+        )  # fmt: skip
+        return value
+
+    acceleration = belief.acceleration * _STEP ** climb(likelihood, _MOST_STEPS)
     speed = np.sqrt(np.mean(np.sum(paths.state[:, 3:] ** 2, axis=1)) / 3.0)  # along one axis
     return belief.with_(
         noise=belief.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
@@ -71,15 +74,40 @@ def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: 
     )  # fmt: skip
 
 
+def climb(value: Callable[[int], float], most: int) -> int:
+    """Return the number of steps, between -most and most, at which ``value`` has its top, walking uphill from 0."""
+    best, here = value(0), 0
+    for way in (1, -1):
+        while abs(here + way) <= most and (ahead := value(here + way)) > best:
+            best, here = ahead, here + way
+        if here:
+            break
+    return here
+
+
 @njit(cache=True, error_model="numpy")
-def disagreement(packed, members, around, u, v, r, h):  # type: ignore[no-untyped-def]
+def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
+    """Pixels (N, C, 2), Jacobians (N, C, 2, 3) and use (N, C) of the views that members (N, C) hold.
+
+    around (N, 6) : states about which cameras are linear; h : step of derivatives, world units.
+    """
+    n, views = members.shape
+    pixel, J, use = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), np.bool_)
+    for i in range(n):
+        for c in range(views):
+            if members[i, c] >= 0:
+                use[i, c] = look_one(packed[c], around[i, :3], h, pixel[i, c], J[i, c])
+    return pixel, J, use
+
+
+@njit(cache=True, error_model="numpy")
+def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
     """Squared misfit (N,), in deviations, of the best point of each row's detections, and its degrees of freedom (N,).
 
-    members (N, C); around (N, 6) : states near the point. 0 degrees where fewer than two views saw it.
+    members (N, C); pixel, J, use : of `linearised`. 0 degrees where fewer than two views saw it.
     """
     n = members.shape[0]
     misfit, freedom = np.zeros(n), np.zeros(n, np.int64)
-    pixel, J = np.empty(2), np.empty((2, 3))
     A, b = np.empty((3, 3)), np.empty(3)
     for i in range(n):
         A[:], b[:] = 0.0, 0.0
@@ -87,16 +115,16 @@ def disagreement(packed, members, around, u, v, r, h):  # type: ignore[no-untype
         views = 0
         for c in range(members.shape[1]):
             d = members[i, c]
-            if d < 0 or not look_one(packed[c], around[i, :3], h, pixel, J):
+            if not use[i, c]:
                 continue
             views += 1
             w = 1.0 / (r[d] * r[d])
-            du, dv = u[d] - pixel[0], v[d] - pixel[1]
+            du, dv = u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1]
             total += w * (du * du + dv * dv)
             for k in range(3):
-                b[k] += w * (J[0, k] * du + J[1, k] * dv)
+                b[k] += w * (J[i, c, 0, k] * du + J[i, c, 1, k] * dv)
                 for m in range(3):
-                    A[k, m] += w * (J[0, k] * J[0, m] + J[1, k] * J[1, m])
+                    A[k, m] += w * (J[i, c, 0, k] * J[i, c, 0, m] + J[i, c, 1, k] * J[i, c, 1, m])
         x, y, z, ok = solve3(A, b)
         if views >= 2 and ok:
             misfit[i] = max(total - (b[0] * x + b[1] * y + b[2] * z), 0.0)
@@ -106,15 +134,15 @@ def disagreement(packed, members, around, u, v, r, h):  # type: ignore[no-untype
 
 @njit(cache=True, error_model="numpy")
 def track_likelihood(  # type: ignore[no-untyped-def]
-    packed, begin, frame, members, around, u, v, r, q, v0, p0, h, share, dart
+    begin, frame, members, around, pixel, J, use, u, v, r, q, v0, p0, share, dart
 ):
     """Log density of all detections of tracks under the motion model, each frame's given those before it.
 
-    begin (T + 1,), frame (N,), members (N, C); around (N, 6) : states about which cameras are linear. q, v0, p0 :
-    variances of acceleration, first velocity and first position. With chance ``share`` a frame holds a dart, a
-    change of velocity of variance ``dart``; without it, a few darts would pass for restless swimming.
+    begin (T + 1,), frame (N,), members (N, C); around (N, 6), pixel, J, use : states about which cameras are linear,
+    and `linearised` there. q, v0, p0 : variances of acceleration, first velocity and first position. With chance
+    ``share`` a frame holds a dart, a change of velocity of variance ``dart``; without it, a few darts would pass for
+    restless swimming.
     """
-    pixel, J = np.empty(2), np.empty((2, 3))
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
     total = 0.0
     for t in range(begin.shape[0] - 1):
@@ -135,10 +163,10 @@ def track_likelihood(  # type: ignore[no-untyped-def]
             calm, darted = math.log(1.0 - share), math.log(share) if share > 0.0 else -np.inf
             for c in range(members.shape[1]):
                 d = members[i, c]
-                if d >= 0 and look_one(packed[c], x0, h, pixel, J):
-                    calm += absorb(state[0], cov[0], x0, pixel, J, u[d], v[d], r[d])
+                if use[i, c]:
+                    calm += absorb(state[0], cov[0], x0, pixel[i, c], J[i, c], u[d], v[d], r[d])
                     if share > 0.0:
-                        darted += absorb(other, other_cov, x0, pixel, J, u[d], v[d], r[d])
+                        darted += absorb(other, other_cov, x0, pixel[i, c], J[i, c], u[d], v[d], r[d])
             top = max(calm, darted)
             total += top + math.log(math.exp(calm - top) + math.exp(darted - top))
             if darted > calm:
