@@ -17,3 +17,8 @@ class MissingExtraError(TrackFishError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'trackfish3d[{extra}]'")
+        self._told = package, extra, purpose
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        """Travel between processes: exceptions are otherwise made anew from their message alone."""
+        return type(self), self._told

@@ -51,14 +51,14 @@ def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
     video = Video.open(job.video)
     parts = Parts(job.work / job.name, PART_FRAMES)
     facts = job.video.stat()
+    detector = make_detector(job.detector, job.settings)
     stamp = {
         "video": [str(job.video.resolve()), facts.st_size, facts.st_mtime],
-        "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__],
+        "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
     }
     done = parts.begin(stamp)
     result = CameraResult(job.name, frames=video.count, parts=-(-video.count // PART_FRAMES))
     result.notes += [*video.notes, *examine(video, job.threads)]
-    detector = make_detector(job.detector, job.settings)
     if done < result.parts:
         result.notes += detector.prepare(video, job.threads)
         parts.write_json("learnt", detector.describe())

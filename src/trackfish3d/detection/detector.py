@@ -61,6 +61,13 @@ class Detector(ABC):
     def __init__(self, settings: DetectorSettings | None = None) -> None:
         self.settings: Any = self.Settings() if settings is None else settings
 
+    def ready(self) -> None:  # noqa: B027 (most detectors need nothing)
+        """Raise what would make `prepare` fail before any video is opened, such as weights that are missing."""
+
+    def stamp(self) -> dict[str, Any]:
+        """Return what the detections depend on beside settings and video, as plain values, to know a stopped run by."""
+        return {}
+
     def prepare(self, video: Video, threads: int = 1) -> list[str]:
         """Get ready for one video; returns what a user should know, a line each."""
         return []

@@ -94,6 +94,7 @@ def detect(
     the detector learnt is written to ``detections.settings.json``, pictures to look at to ``preview/<camera>.png``.
     """
     chosen = make_detector(detector, settings)
+    chosen.ready()
     videos, notes = check_videos(recording)
     work = recording.folder / ".detect"
     cores = os.cpu_count() or 1

@@ -1,0 +1,81 @@
+"""PyTorch for detectors: the device, and a torchvision that can be imported."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, MissingExtraError
+
+_library: Any = None
+
+
+def require_torch(extra: str, purpose: str) -> Any:
+    """Return the torch module, or an error that says which extra brings it."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("PyTorch", extra, purpose) from None
+    return torch
+
+
+def pick_device(name: str | None) -> str:
+    """Device by name; the first GPU, or the CPU where there is none, without one."""
+    import torch
+
+    if name is None:
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
+        raise InputError(f"device {name}: cannot be used here ({str(error).splitlines()[0][:120]})") from None
+    return name
+
+
+def repair_torchvision() -> None:
+    """Make torchvision importable where its compiled part does not fit the torch that is installed.
+
+    ultralytics, timm and transformers import it, but use hardly more of it than ``nms``. A wheel built for CUDA beside
+    a torch for the CPU fails at import, because its operators are missing: the one that is needed is then defined here
+    in plain torch. A torchvision that fits is left as it is. Every process has to call this before those packages.
+    """
+    global _library
+    spec = importlib.util.find_spec("torchvision")
+    if _library is not None or spec is None or spec.origin is None:
+        return
+    import torch
+
+    for compiled in sorted(Path(spec.origin).parent.glob("_C.*")):
+        try:
+            torch.ops.load_library(str(compiled))
+        except OSError:
+            continue
+        _library = torch.ops
+        return
+    _library = torch.library.Library("torchvision", "DEF")
+    _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _library.impl("nms", suppress, "CompositeExplicitAutograd")
+    import torchvision
+
+    def nms(boxes: Any, scores: Any, iou_threshold: float) -> Any:
+        return suppress(boxes, scores, iou_threshold)
+
+    torchvision.ops.nms = torchvision.ops.boxes.nms = nms
+
+
+def suppress(boxes: Any, scores: Any, iou_threshold: float) -> Any:
+    """Indices of the boxes (N, 4) that overlap no better one by more than the threshold, best first."""
+    import torch
+
+    order = scores.argsort(descending=True, stable=True)
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    kept = []
+    while len(order):
+        best, order = order[0], order[1:]
+        kept.append(best)
+        low = torch.maximum(boxes[best, :2], boxes[order, :2])
+        high = torch.minimum(boxes[best, 2:], boxes[order, 2:])
+        both = (high - low).clamp(min=0).prod(1)
+        order = order[both <= iou_threshold * (area[best] + area[order] - both)]
+    return torch.stack(kept) if kept else torch.zeros(0, dtype=torch.int64, device=boxes.device)
