@@ -1,6 +1,6 @@
 """Whether doubt means what it says: confidence of links and probability of suspects against what happened."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +13,20 @@ from scipy.stats import beta
 from trackfish3d.files import atomic_path
 from trackfish3d.recordings import Recording, Tracks, Truth
 from trackfish3d.tracking.registry import make_method
+from trackfish3d.tracking.suspects import Suspect
 
 EDGES = np.array([0.0, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.5, 0.7, 1.0 + 1e-9])
 LASTS = 10  # frames of known identity that a track must spend with an animal for it to count
 REACH = 10  # frames between an event and the link or suspect that speaks for it: where two cross is not defined closer
+
+
+@dataclass(frozen=True)
+class Run:
+    """Frames ``first`` to ``last`` in which a track is one animal."""
+
+    first: int
+    last: int
+    animal: int
 
 
 @dataclass(frozen=True)
@@ -39,29 +49,44 @@ def true_identity(tracks: Tracks, truth: Truth, detections: int) -> np.ndarray:
     return np.where(((votes >= 0).sum(1) >= 2) & (top == low), top, -1)
 
 
-def events_of(tracks: Tracks, identity: np.ndarray) -> list[Event]:
-    """All changes of animal that last."""
-    out = []
+def runs_of(tracks: Tracks, identity: np.ndarray) -> dict[int, list[Run]]:
+    """Runs of each track that last, in the order of time."""
+    out: dict[int, list[Run]] = {}
     for track in tracks.identities:
         rows = np.flatnonzero((tracks.track == track) & (identity >= 0))
         whom, frame = identity[rows], tracks.frame[rows]
         begin = np.append(np.flatnonzero(np.diff(whom, prepend=-2)), len(whom))
-        runs = [(int(a), int(b)) for a, b in pairwise(begin) if b - a >= LASTS]
-        for (a, b), (c, _) in pairwise(runs):
-            if whom[a] != whom[c]:
-                out.append(Event(int(track), int(frame[b - 1]), int(frame[c]), int(whom[a]), int(whom[c])))
+        out[int(track)] = [
+            Run(int(frame[a]), int(frame[b - 1]), int(whom[a])) for a, b in pairwise(begin) if b - a >= LASTS
+        ]
     return out
 
 
-def judge_links(tracks: Tracks, events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray]:
+def events_of(runs: Mapping[int, Sequence[Run]]) -> list[Event]:
+    """All changes of animal that last."""
+    return [
+        Event(track, a.last, b.first, a.animal, b.animal)
+        for track, mine in runs.items()
+        for a, b in pairwise(mine)
+        if a.animal != b.animal
+    ]
+
+
+def judge_links(
+    tracks: Tracks, runs: Mapping[int, Sequence[Run]], events: Sequence[Event]
+) -> tuple[np.ndarray, np.ndarray]:
     """Chance to be wrong (L,) that was claimed of each link, and whether it was wrong (L,).
 
-    An event is charged to the most doubtful link near it: which of several frames it was, nobody can tell.
+    An event is charged to the most doubtful link near it: which of several frames it was, nobody can tell. Links
+    before a track was any animal for long, and after it was for the last time, are left out: nobody could tell.
     """
     wrong = np.zeros(len(tracks), bool)
     order = np.lexsort((tracks.frame, tracks.track))
     linked = np.zeros(len(tracks), bool)
     linked[order[1:]] = np.diff(tracks.track[order]) == 0
+    for track, mine in runs.items():
+        told = (tracks.frame > mine[0].first) & (tracks.frame <= mine[-1].last) if mine else False
+        linked &= (tracks.track != track) | told
     for e in events:
         near = np.flatnonzero(
             linked & (tracks.track == e.track) & (tracks.frame > e.before - REACH) & (tracks.frame <= e.after + REACH)
@@ -72,22 +97,39 @@ def judge_links(tracks: Tracks, events: Sequence[Event]) -> tuple[np.ndarray, np
     return 1.0 - tracks.confidence[linked], wrong[linked]
 
 
-def judge_suspects(suspects: Sequence[Any], events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, int]:
-    """Claimed chance (S,) of each suspect, whether it was so (S,), and how many events some suspect names."""
-    claimed = np.array([s.probability for s in suspects])
-    right = np.zeros(len(suspects), bool)
+def judge_suspects(
+    suspects: Sequence[Suspect], runs: Mapping[int, Sequence[Run]], events: Sequence[Event]
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Claimed chance (S,) of each suspect, whether it was so (S,), and how many events some suspect names.
+
+    A join was wrong if its track changed animals there. A swap was one if one of the two tracks went over to the
+    animal that the other had been until then. Suspects at which the truth does not know both tracks on both sides are
+    left out.
+    """
+    claimed, right = [], []
     named: set[Event] = set()
-    for k, s in enumerate(suspects):
-        near = [
+    for s in suspects:
+        if not all(_told(runs.get(t, ()), s) for t in {s.track, s.other}):
+            continue
+        found = {
             e for e in events
             if e.track in (s.track, s.other) and e.before <= s.last + REACH and e.after >= s.first - REACH
-        ]  # fmt: skip
-        if s.kind == "swap":  # one of the two must have gone over to the animal of the other
-            left = {e.old for e in events if e.track in (s.track, s.other)}
-            near = [e for e in near if e.new in left or len({x.track for x in near}) == 2]
-        right[k] = bool(near)
-        named.update(near)
-    return claimed, right, len(named)
+            and (s.kind != "swap" or e.new in _until(runs[s.other if e.track == s.track else s.track], e))
+        }  # fmt: skip
+        claimed.append(s.probability)
+        right.append(bool(found))
+        named |= found
+    return np.array(claimed), np.array(right, bool), len(named)
+
+
+def _told(runs: Sequence[Run], s: Suspect) -> bool:
+    """Whether a track was some animal for long before a suspect, and some animal after it."""
+    return bool(runs) and runs[0].first < s.first and runs[-1].last > s.last
+
+
+def _until(runs: Sequence[Run], e: Event) -> set[int]:
+    """Animals that a track was until another track's event, or shortly before it."""
+    return {r.animal for r in runs if r.first < e.after and r.last >= e.before - REACH}
 
 
 def bench_doubt(scenes: dict[str, Recording]) -> list[dict[str, Any]]:
@@ -98,9 +140,10 @@ def bench_doubt(scenes: dict[str, Recording]) -> list[dict[str, Any]]:
         assert truth is not None
         method = make_method("joint")
         tracks = method.track(recording.rig, recording.detections, recording.fps)
-        events = events_of(tracks, true_identity(tracks, truth, len(recording.detections)))
-        chance, wrong = judge_links(tracks, events)
-        claimed, right, named = judge_suspects(method.suspects, events)  # type: ignore[attr-defined]
+        runs = runs_of(tracks, true_identity(tracks, truth, len(recording.detections)))
+        events = events_of(runs)
+        chance, wrong = judge_links(tracks, runs, events)
+        claimed, right, named = judge_suspects(method.suspects, runs, events)  # type: ignore[attr-defined]
         rows.append(
             {
                 "scene": name, "kind": name.split("-")[0].rstrip("123456"), "events": len(events), "named": named,

@@ -61,7 +61,7 @@ def likeness(now, size, axis, memory_size, memory_axis, memory_frame, scales):  
 
 @njit(cache=True)
 def typical_size(begin, log_size, out):  # type: ignore[no-untyped-def]
-    """Fill out (C,) with the median log size (N,) of each camera, begin (C + 1,); one without detections keeps its own."""
+    """Fill out (C,) with the median log size (N,) of each camera, begin (C + 1,); without detections it stays."""
     for c in range(out.shape[0]):
         if begin[c + 1] > begin[c]:
             out[c] = np.median(log_size[begin[c] : begin[c + 1]])
