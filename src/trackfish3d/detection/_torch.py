@@ -1,6 +1,7 @@
 """PyTorch for detectors: the device, and a torchvision that can be imported."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,14 @@ def repair_torchvision() -> None:
 
     for compiled in sorted(Path(spec.origin).parent.glob("_C.*")):
         try:
-            torch.ops.load_library(str(compiled))
+            torch.ops.load_library(str(compiled))  # type: ignore[no-untyped-call]
         except OSError:
             continue
         _library = torch.ops
         return
-    _library = torch.library.Library("torchvision", "DEF")
-    _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _library = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+    for name in ("nms", "qnms"):  # the two that torchvision registers a fake of while it is imported
+        _library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _library.impl("nms", suppress, "CompositeExplicitAutograd")
     import torchvision
 
@@ -62,10 +64,14 @@ def repair_torchvision() -> None:
         return suppress(boxes, scores, iou_threshold)
 
     torchvision.ops.nms = torchvision.ops.boxes.nms = nms
+    pooling = sys.modules["torchvision.ops.roi_align"]  # has a version in plain torch, but would compile it first
+    plain = getattr(pooling._roi_align, "__wrapped__", None)  # type: ignore[attr-defined]
+    if plain is not None:
+        pooling._roi_align = plain  # type: ignore[attr-defined]
 
 
 def suppress(boxes: Any, scores: Any, iou_threshold: float) -> Any:
-    """Indices of the boxes (N, 4) that overlap no better one by more than the threshold, best first."""
+    """Return indices of the boxes (N, 4) that overlap no better one by more than the threshold, best first."""
     import torch
 
     order = scores.argsort(descending=True, stable=True)

@@ -99,7 +99,7 @@ def _range(cells: NDArray[np.int64], a: float, b: float, length: int, within: Ar
     return max(0, int(np.ceil(first))), min(length, int(np.floor(last)) + 1)
 
 
-def _between(at: Array, length: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _between(at: NDArray[np.floating], length: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     at = np.clip(at, 0, length - 1)
     cell = np.floor(at).astype(np.int64)
     return cell, (at - cell).astype(np.float32)
@@ -145,7 +145,7 @@ def overlap(a: Blob, b: Blob) -> float:
 
 
 def keep_distinct(blobs: list[Blob], score: Array, most: float) -> list[int]:
-    """Indices of the blobs, best first, that overlap no better one by more than ``most`` (intersection over union)."""
+    """Return indices of the blobs, best first, that overlap no better one by an IoU of more than ``most``."""
     kept: list[int] = []
     for k in np.argsort(-score, kind="stable").tolist():
         if all(overlap(blobs[k], blobs[other]) <= most for other in kept):
