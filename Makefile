@@ -13,10 +13,12 @@ $(VENV)/.core: pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[video]"
 	touch $@
 
-# TrackEval and trackers name an OpenCV of their own that would overwrite the headless one; what is used here needs none.
+# TrackEval, trackers and ultralytics name an OpenCV of their own that would overwrite the headless one. torchvision, which
+# timm and ultralytics name, would bring another torch; detection/_torch.py makes it fit the one that is there.
 $(VENV)/.dev: $(VENV)/.core pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
-	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0" "trackers>=2.6,<3"
+	$(BIN)/python -m pip install --quiet --no-deps "trackeval==1.3.0" "trackers>=2.6,<3" \
+	  "ultralytics>=8.4.190,<8.5" "ultralytics-thop>=2.2,<3" "timm>=1.0.30,<2" "torchvision==0.28.*"
 	touch $@
 
 demo: $(VENV)/.core  ## film a simulated school, find the fish in the films, track them, score the tracks, write the report

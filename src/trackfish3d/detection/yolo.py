@@ -31,14 +31,15 @@ def import_ultralytics(purpose: str = "detector yolo") -> Any:
     """Return ultralytics' YOLO class: offline, installing nothing, and reading weights without running their code."""
     os.environ.setdefault("YOLO_OFFLINE", "1")
     os.environ.setdefault("YOLO_AUTOINSTALL", "0")
-    os.environ.setdefault("ULTRALYTICS_SAFE_LOAD", "1")
     require_torch("yolo", purpose)
     repair_torchvision()
     try:
         from ultralytics import YOLO
+        from ultralytics.nn import tasks
     except ImportError as error:
         package = "ultralytics" if error.name in (None, "ultralytics") else f"{error.name} (for ultralytics)"
         raise MissingExtraError(package, "yolo", purpose) from None
+    tasks.SAFE_LOAD = True  # a variable of the environment is read only once, and perhaps before this
     return YOLO
 
 
@@ -90,7 +91,7 @@ class YoloDetector(LearnedDetector):
         result = self._model.predict(
             np.ascontiguousarray(picture.rgb[..., ::-1]),
             imgsz=self._size, conf=s.min_score, iou=s.max_overlap, max_det=s.max_animals,
-            classes=self._wanted, device=self._device, retina_masks=True, verbose=False, save=False,
+            classes=self._wanted, agnostic_nms=True, device=self._device, retina_masks=True, verbose=False, save=False,
         )[0]  # fmt: skip
         # ultralytics counts from the edge of the first pixel, detections from its centre.
         boxes = result.boxes.xyxy.cpu().numpy().astype(np.float64).reshape(-1, 4) - 0.5
