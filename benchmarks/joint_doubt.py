@@ -40,24 +40,25 @@ class Event:
     new: int
 
 
-def true_identity(tracks: Tracks, truth: Truth, detections: int) -> np.ndarray:
-    """(N,) animal that the detections of each point show, -1 where fewer than two views tell or they disagree."""
+def true_identity(members: np.ndarray, truth: Truth, detections: int) -> np.ndarray:
+    """(N,) animal that members (N, C), rows of so many detections, show; -1 where no two views agree on one."""
     whom = truth.identities_of_detections(detections)
     single = np.where((whom >= 0).sum(1) == 1, whom.max(1), -1)  # merged blobs tell nothing
-    votes = np.where(tracks.detection >= 0, single[tracks.detection], -1)
+    votes = np.where(members >= 0, single[members], -1)
     top, low = votes.max(1), np.where(votes >= 0, votes, 2**40).min(1)
     return np.where(((votes >= 0).sum(1) >= 2) & (top == low), top, -1)
 
 
-def runs_of(tracks: Tracks, identity: np.ndarray) -> dict[int, list[Run]]:
-    """Runs of each track that last, in the order of time."""
+def runs_of(track: np.ndarray, frame: np.ndarray, identity: np.ndarray) -> dict[int, list[Run]]:
+    """Runs of each track (N,) that last, in the order of time."""
     out: dict[int, list[Run]] = {}
-    for track in tracks.identities:
-        rows = np.flatnonzero((tracks.track == track) & (identity >= 0))
-        whom, frame = identity[rows], tracks.frame[rows]
+    for one in np.unique(track):
+        rows = np.flatnonzero((track == one) & (identity >= 0))
+        rows = rows[np.argsort(frame[rows])]
+        whom, when = identity[rows], frame[rows]
         begin = np.append(np.flatnonzero(np.diff(whom, prepend=-2)), len(whom))
-        out[int(track)] = [
-            Run(int(frame[a]), int(frame[b - 1]), int(whom[a])) for a, b in pairwise(begin) if b - a >= LASTS
+        out[int(one)] = [
+            Run(int(when[a]), int(when[b - 1]), int(whom[a])) for a, b in pairwise(begin) if b - a >= LASTS
         ]
     return out
 
@@ -140,7 +141,8 @@ def bench_doubt(scenes: dict[str, Recording]) -> list[dict[str, Any]]:
         assert truth is not None
         method = make_method("joint")
         tracks = method.track(recording.rig, recording.detections, recording.fps)
-        runs = runs_of(tracks, true_identity(tracks, truth, len(recording.detections)))
+        identity = true_identity(tracks.detection, truth, len(recording.detections))
+        runs = runs_of(tracks.track, tracks.frame, identity)
         events = events_of(runs)
         chance, wrong = judge_links(tracks, runs, events)
         claimed, right, named = judge_suspects(method.suspects, runs, events)  # type: ignore[attr-defined]
@@ -183,7 +185,9 @@ def doubt_section(rows: Sequence[dict[str, Any]]) -> list[str]:
         f"more, no merged blobs) showed one for {LASTS} frames and then another for {LASTS}. It is charged to the most "
         f"doubtful link within {REACH} frames, since which frame of a crossing it was cannot be told. A "
         "suspect is right if "
-        f"such an event is within {REACH} frames and, for a swap, the track went over to the other's animal.\n"
+        f"such an event is within {REACH} frames and, for a swap, the track went over to the animal that the other was "
+        "until then. Links and suspects at the ends of tracks, where the truth cannot tell, are left out. The curve "
+        "that gives the chances was fitted on crowded schools of other seeds (`benchmarks/joint_fit_doubt.py`).\n"
     )
     head = ["| chance to be wrong | links | claimed, mean % | observed % | suspects | claimed, mean % | observed % |"]
     lines = [*head, "|---|" + "---:|" * 6]

@@ -14,7 +14,8 @@ SUSPECTS = "suspects.csv"
 class Suspect:
     """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
 
-    ``kind`` : "swap" of two tracks, or a doubtful "join" of two parts of one (then ``other`` is the track itself).
+    ``kind`` : "swap" of two tracks; a "gap" in which no two views saw the track, or a "join" of two parts over such a
+    gap, after which it may be any other animal (then ``other`` is the track itself).
     """
 
     first: int

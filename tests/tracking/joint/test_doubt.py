@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.tracking.joint.belief import Sights
-from trackfish3d.tracking.joint.doubt import link_confidence, suspects
+from trackfish3d.tracking.joint.doubt import NO_SWAP, PLAIN, SCORES, WEIGHTS, link_confidence, suspects
 from trackfish3d.tracking.joint.mending import Mended, mend
 from trackfish3d.tracking.joint.method import Joint
 from trackfish3d.tracking.joint.paths import Paths
@@ -55,60 +55,126 @@ def test_a_clear_crossing_is_not():
     assert suspects(mended(apart)) == []
 
 
-def test_a_long_gap_is_a_doubtful_join():
-    position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
+def torn(position, end, begin):
+    """One animal in two pieces, with nothing between these frames."""
 
-    def torn(rows):
+    def pieces(rows):
         return [
-            (0, np.arange(20), rows[:20, 0], position[:20, 0]),
-            (1, np.arange(45, 60), rows[45:, 0], position[45:, 0]),
+            (0, np.arange(end), rows[:end, 0], position[:end, 0]),
+            (1, np.arange(begin, len(position)), rows[begin:, 0], position[begin:, 0]),
         ]
 
-    found = suspects(mended(position, torn), least=0.0)
-    assert [(s.first, s.last, s.track, s.other, s.kind) for s in found] == [(19, 45, 0, 0, "join")]
-    assert 0 <= found[0].probability < 0.5
+    return pieces
 
 
-def by_hand(frames, odds, joins=(), join_odds=()):
-    """Two tracks of 100 frames with doubtful moments at these frames."""
+def test_a_long_gap_is_a_doubtful_join():
+    position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
+    chances = []
+    for begin in (24, 32, 45):
+        found = suspects(mended(position, torn(position, 20, begin)), least=0.0)
+        assert [(s.first, s.last, s.track, s.other, s.kind) for s in found] == [(19, begin, 0, 0, "join")]
+        chances.append(found[0].probability)
+    assert 0 < chances[0] < chances[1] < chances[2] < 0.5
+
+
+def test_a_past_that_does_not_fit_the_future_is_more_doubtful():
+    position = wander(60, ACCELERATION / 4, [-1, 0, 0, 0.02, 0, 0])[:, None]
+    moved = position.copy()
+    moved[30:] += [0, 0.5, 0]
+    chances = [suspects(mended(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
+    assert chances[1] > 3 * chances[0]
+
+
+def by_hand(frames, odds, lost=(), score=10.0, joins=()):
+    """Two tracks of 100 frames that met at these frames; the second is not seen between the pairs of ``lost``."""
     n = 100
+    members = np.zeros((2 * n, 2), int)
+    for a, b in lost:
+        members[n + a + 1 : n + b] = -1
     paths = Paths(
-        np.repeat([0, 1], n), np.tile(np.arange(n), 2), np.zeros((2 * n, 2), int), np.zeros((2 * n, 6)),
-        np.zeros((2 * n, 6, 6)),
-    )  # fmt: skip
+        np.repeat([0, 1], n),
+        np.tile(np.arange(n), 2),
+        members,
+        np.repeat(np.eye(2, 6), n, 0),
+        np.tile(0.01 * np.eye(6), (2 * n, 1, 1)),
+    )
     at = np.array(frames, int)
-    return Mended(
-        paths, Swaps(at, at + n, np.array(odds, float)), np.array(joins, int).reshape(-1, 3), np.array(join_odds)
-    )
+    scores = np.full(2 * n, 20.0)
+    scores[[0, n]] = np.inf
+    for a, b in lost:
+        scores[n + (a + b) // 2] = score
+    return Mended(paths, Swaps(at, at + n, np.array(odds, float)), scores, np.array(joins, int).reshape(-1, 3))
 
 
-def test_moments_of_one_encounter_are_one_suspect_and_the_worst_speaks():
-    found = suspects(by_hand([10, 12, 19, 60, 85], [-3, 0, -2, -1, -4], [(1, 30, 35)], [2.0]))
-    assert [(s.first, s.last) for s in found] == [(10, 20), (60, 61), (30, 35), (85, 86)]
-    np.testing.assert_allclose(
-        [s.probability for s in found], [0.5, 1 / (1 + np.e), 1 / (1 + np.e**2), 1 / (1 + np.e**4)]
-    )
+def curve(score, frames, odds=NO_SWAP):
+    z = WEIGHTS @ [1, np.clip(score, *SCORES), np.log2(frames), odds - NO_SWAP]
+    return 1 / (1 + np.exp(-z))
 
 
-@pytest.mark.parametrize("least", [0.0, 0.1, 0.4])
+def test_moments_of_one_encounter_are_one_suspect():
+    found = suspects(by_hand([10, 12, 19, 60, 85], [-3, 1, -2, -1, -4], [(30, 38)], -30.0, [(1, 30, 38)]), 0.0)
+    assert {(s.first, s.last, s.kind) for s in found} == {
+        (10, 20, "swap"), (60, 61, "swap"), (30, 38, "join"), (85, 86, "swap"),
+    }  # fmt: skip
+    together = 1 - np.prod([1 - curve(20, 1, odds) for odds in (-3, 1, -2)])
+    by_first = {s.first: s.probability for s in found}
+    assert by_first[10] == pytest.approx(together)
+    assert by_first[60] == pytest.approx(curve(20, 1, -1))
+    assert by_first[30] == pytest.approx(curve(-30, 8))
+    assert [s.probability for s in found] == sorted(by_first.values(), reverse=True)
+
+
+def test_a_meeting_that_is_hardly_a_swap_names_no_other():
+    found = suspects(by_hand([34], [-6.5], [(30, 38)], -30.0), 0.0)
+    mine = [s for s in found if s.track == 1]
+    assert [(s.first, s.last, s.other, s.kind) for s in mine] == [(30, 38, 1, "gap")]
+    assert mine[0].probability == pytest.approx(curve(-30, 8, -6.5))
+
+
+@pytest.mark.parametrize("least", [1e-5, 1e-4, 0.001])
 def test_unlikely_ones_are_left_out(least):
-    odds = np.linspace(-8, 1.9, 7)
-    found = suspects(by_hand(np.arange(7) * 14, odds), least)
-    chance = 1 / (1 + np.exp(-odds))
+    odds = np.linspace(-3.9, 1.9, 6)
+    found = suspects(by_hand(np.arange(6) * 15, odds), least)
+    chance = np.array([curve(20, 1, o) for o in odds])
     assert len(found) == (chance >= least).sum()
-    assert all(0 <= s.probability <= 1 for s in found)
+    assert 0 < len(suspects(by_hand(np.arange(6) * 15, odds), float(np.median(chance)))) < 6
 
 
-def test_confidence_of_a_link_is_that_nothing_was_exchanged():
-    sure = link_confidence(by_hand([10, 60], [0, -1], [(1, 30, 35)], [2.0]))
+def test_confidence_of_a_link():
+    sure = link_confidence(by_hand([10, 60], [0, -1], [(30, 38)], -20.0))
     assert sure.shape == (200,)
     first, second = sure[:100], sure[100:]
-    assert first[11] == second[11] == pytest.approx(0.5)
-    assert first[61] == second[61] == pytest.approx(1 - 1 / (1 + np.e))
-    assert second[35] == pytest.approx(1 - 1 / (1 + np.e**2))
-    assert first[35] == 1
-    assert (np.delete(first, [11, 61]) == 1).all()
-    assert (np.delete(second, [11, 61, 35]) == 1).all()
+    assert first[0] == second[0] == 1  # there is no link before it
+    assert first[11] == second[11] == pytest.approx(1 - curve(20, 1, 0))
+    assert first[61] == second[61] == pytest.approx(1 - curve(20, 1, -1))
+    assert second[34] == pytest.approx(1 - curve(-20, 8))  # where past and future agree least
+    plain = 1 - PLAIN
+    assert (np.delete(first[1:], [10, 60]) == plain).all()
+    assert (np.delete(second[1:], [10, 60, 33]) == plain).all()
+
+
+def test_in_the_same_place_odds_are_taken_at_their_word():
+    apart = by_hand([10, 12, 40], [-1, 0.5, -3])
+    close = by_hand([10, 12, 40], [-1, 0.5, -3])
+    close.paths.state[:] = 0.0
+    assert max(1 - link_confidence(apart)) < 0.01
+    wrong = 1 - link_confidence(close)
+    assert wrong[13] == wrong[113] == pytest.approx(1 - (1 - 1 / (1 + np.exp(-0.5))) * (1 - curve(20, 1, 0.5)))
+    assert wrong[11] == pytest.approx(curve(20, 1, -1))  # the same encounter, counted once
+    assert wrong[41] == pytest.approx(1 - (1 - 1 / (1 + np.exp(3))) * (1 - curve(20, 1, -3)))
+
+
+def test_the_greatest_odds_of_several_partners_count():
+    met = Swaps(np.array([10, 10]), np.array([110, 210]), np.array([1.0, -2.0]))
+    n = 100
+    paths = Paths(
+        np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3), np.zeros((3 * n, 2), int), np.repeat(np.eye(3, 6), n, 0),
+        np.tile(0.01 * np.eye(6), (3 * n, 1, 1)),
+    )  # fmt: skip
+    found = suspects(Mended(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int)), 0.0)
+    assert {(s.track, s.other): pytest.approx(s.probability) for s in found} == {
+        (0, 1): curve(20, 1, 1), (0, 2): curve(20, 1, -2),
+    }  # fmt: skip
 
 
 def test_suspects_are_written(tmp_path):

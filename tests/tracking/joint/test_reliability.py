@@ -41,7 +41,7 @@ def told(bench, whom, confidence=None):
     tracks = Tracks.build(
         frame, track, np.zeros((len(frame), 3)), detection=held, confidence=sure, cameras=names
     )  # fmt: skip
-    runs = bench.runs_of(tracks, bench.true_identity(tracks, truth, row.size))
+    runs = bench.runs_of(track, frame, bench.true_identity(held, truth, row.size))
     return tracks, runs, bench.events_of(runs)
 
 

@@ -84,7 +84,6 @@ def test_fragments_of_one_animal_are_joined():
     found = mended(scene, [(0, 0, 25, 0), (1, 0, 20, 1), (2, 30, 60, 1), (3, 35, 60, 0)])
     assert [set(o) for o in owners(found, scene).values()] == [{0}, {1}]
     assert sorted(map(tuple, found.joins)) == [(0, 24, 35), (1, 19, 30)]
-    assert (found.odds > 0).all()
     assert len(found.paths.name) == 120  # gaps have rows, without detections
     gap = (found.paths.name == 0) & (found.paths.frame > 24) & (found.paths.frame < 35)
     assert (found.paths.members[gap] == -1).all()
@@ -119,6 +118,13 @@ def test_the_number_of_animals_makes_joins_easier(animals, tracks):
     scene = position, detections, rows, belief(RIG, NOISE, ACCELERATION, dart=0.01)
     found = mended(scene, [(0, 0, 29, 0), (1, 31, 60, 0)], animals=animals, stitch_prior=1.0)
     assert len(np.unique(found.paths.name)) == tracks
+
+
+def test_not_even_the_number_of_animals_joins_what_cannot_be():
+    """One fish and a ghost far from it: told that there is one fish, the tracker does not make it fly."""
+    scene = world(*APART)
+    found = mended(scene, [(0, 0, 25, 0), (1, 27, 60, 1)], animals=1)
+    assert [set(o) for o in owners(found, scene).values()] == [{0}, {1}]
 
 
 def test_gaps_are_filled_on_a_line():

@@ -9,37 +9,38 @@ from ...cameras.rig import CameraRig
 from .belief import Belief, Sights
 from .filtering import run_filter
 from .paths import Paths
-from .repair import Filtered, Swaps, find_swaps, stitch, unswap
+from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, unswap
 from .settings import JointSettings
 from .smoothing import smooth
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _MOST_ROUNDS = 12
+_MOST_PRIOR = 100.0  # log-odds; what needs more to be one animal is none: a ghost, or another
 
 
 @dataclass(eq=False)
 class Mended:
     """Tracks with smoothed states, and what is doubtful about them.
 
-    ``swaps``: moments at which two may still be exchanged; ``joins`` (J, 3): track, last frame before a gap and first
-    after it, with ``odds`` (J,) of the join.
+    ``swaps``: moments at which two may still be exchanged; ``scores`` (N,): how well the past of each row agrees with
+    its future (`repair.link_scores`); ``joins`` (J, 3): track, last frame before a gap and first after it.
     """
 
     paths: Paths
     swaps: Swaps
+    scores: Array
     joins: Ints
-    odds: Array
 
 
 def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings: JointSettings) -> Mended:
     """Exchange and join tracks as their whole past and future say, until nothing changes, and smooth them.
 
-    Where the number of animals is given, joins become easier until there are no more tracks than animals.
+    Where the number of animals is given, joins become easier until there are no more tracks than animals, or until none
+    is left that could be one animal: a ghost is better left alone than joined.
     """
     q = belief.acceleration**2
     joins: list[tuple[int, int, int]] = []
-    odds: list[float] = []
     prior = settings.stitch_prior
     smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
     for _ in range(_MOST_ROUNDS):
@@ -53,9 +54,8 @@ def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings:
             for j in np.flatnonzero(np.isfinite(strength)):
                 i = int(np.flatnonzero((name == name[j]) & (paths.frame[last] < paths.frame[first[j]]))[-1])
                 joins.append((int(name[j]), int(paths.frame[last[i]]), int(paths.frame[first[j]])))
-                odds.append(float(strength[j]))
             if not np.isfinite(strength).any():
-                if settings.animals is None or len(first) <= settings.animals or prior > 1e3:
+                if settings.animals is None or len(first) <= settings.animals or 2.0 * prior > _MOST_PRIOR:
                     break
                 prior *= 2.0
                 continue
@@ -64,7 +64,8 @@ def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings:
         smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
     forth, back = filter_both(rig, sights, paths, belief)
     swaps = find_swaps(paths, forth, back, belief, settings)
-    return Mended(paths, swaps, np.array(joins, np.int64).reshape(-1, 3), np.array(odds))
+    scores = link_scores(paths, forth, back, belief, settings)
+    return Mended(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3))
 
 
 def _filter(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, back: bool) -> Filtered:

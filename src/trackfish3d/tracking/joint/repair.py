@@ -115,6 +115,33 @@ def find_swaps(
     )  # fmt: skip
 
 
+@njit(cache=True, error_model="numpy")
+def link_density(name, frame, past, past_cov, future, future_cov, q, share, dart):  # type: ignore[no-untyped-def]
+    """(N,) log density that the row before, with all its past, becomes each row, with all its future; inf for first."""
+    out = np.full(frame.shape[0], np.inf)
+    for i in range(1, frame.shape[0]):
+        if name[i] == name[i - 1]:
+            gap = float(frame[i] - frame[i - 1])
+            out[i] = meeting(past[i - 1], past_cov[i - 1], future[i], future_cov[i], gap, q, share, dart)
+    return out
+
+
+def link_scores(paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings) -> Array:
+    """(N,) log-likelihood ratio of each row's link to the row before it, against any other animal; inf for first rows.
+
+    Any other animal: as many as are tracked at once, anywhere in the water that they use, with any velocity.
+    """
+    density = link_density(
+        paths.name, paths.frame, forth[2], forth[3], back[2], back[3], belief.acceleration**2, settings.dart_share,
+        belief.dart**2,
+    )  # fmt: skip
+    low, high = np.quantile(paths.state[:, :3], [0.02, 0.98], axis=0)
+    volume = float(np.prod(np.maximum(high - low, belief.body_length)))
+    animals = float(np.median(np.unique(paths.frame, return_counts=True)[1]))
+    found: Array = density - math.log(animals / volume) + 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi))
+    return found
+
+
 def stitch(
     paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings, prior: float
 ) -> tuple[Ints, Array]:

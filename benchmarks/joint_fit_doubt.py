@@ -1,0 +1,143 @@
+"""Fit the curve that turns gaps and meetings of tracks into the chance that a track is another animal afterwards.
+
+    OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
+
+Tracks crowded schools that no test and no other fit has, looks up in the truth where tracks changed animals, and prints
+`trackfish3d.tracking.joint.doubt.WEIGHTS` with how well the curve holds. An event is somewhere between two frames
+in which the truth knows the track, so that one of the moments between is to blame, and which is not known: its
+likelihood is that of at least one. Finished scenes in the work folder are not run again.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+import trackfish3d.tracking.joint.method as joint_method
+from joint_doubt import binned, events_of, runs_of, true_identity
+from trackfish3d.files import atomic_path
+from trackfish3d.recordings import Recording, Truth
+from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
+from trackfish3d.tracking.joint.doubt import Moments
+from trackfish3d.tracking.joint.mending import Mended
+from trackfish3d.tracking.joint.paths import Paths
+from trackfish3d.tracking.registry import make_method
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+CROWDS = (
+    ("thirty", 30), ("thirty", 45), ("thirty", 60), ("train8", 40), ("train8", 60), ("train5", 60), ("train3", 40),
+)  # fmt: skip
+"""Scenes, and how many fish swim in their water."""
+SEEDS = range(40, 45)
+LARGE = ("hundred", 140)
+LARGE_SEEDS = (40,)
+
+
+def mended_tracks(recording: Recording) -> Mended:
+    """Track a recording; returns the tracks before they are written."""
+    kept: list[Mended] = []
+    own = joint_method.mend
+
+    def keep(*arguments: object) -> Mended:
+        kept.append(own(*arguments))  # type: ignore[arg-type]
+        return kept[0]
+
+    joint_method.mend = keep  # type: ignore[attr-defined]
+    try:
+        make_method("joint").track(recording.rig, recording.detections, recording.fps)
+    finally:
+        joint_method.mend = own  # type: ignore[attr-defined]
+    return kept[0]
+
+
+def blame(mended: Mended, truth: Truth, detections: int) -> tuple[Array, Ints, int]:
+    """Features (K, 4) of moments that the truth can judge, the event (K,) each may be the cause of, and events in all.
+
+    -1 : a moment of no event. Moments in the same place as another track are left out: the curve is not for them.
+    """
+    paths: Paths = mended.paths
+    moments = Moments.of(mended)
+    runs = runs_of(paths.name, paths.frame, true_identity(paths.members, truth, detections))
+    events = events_of(runs)
+    name = paths.name[moments.before]
+    first, last = paths.frame[moments.before], paths.frame[moments.after]
+    told = np.zeros(len(name), bool)
+    for track, mine in runs.items():
+        if mine:
+            told |= (name == track) & (first >= mine[0].first) & (last <= mine[-1].last)
+    told &= np.isneginf(moments.touch)
+    whose = np.full(len(name), -1)
+    for k, e in enumerate(events):
+        whose[(name == e.track) & (last > e.before) & (first < e.after)] = k
+    return moments.features()[told], whose[told], len(events)
+
+
+def fit_weights(features: Array, event: Ints) -> Array:
+    """Weights (4,) under which moments (K, 4) without an event, and one at least of every event's, are most likely."""
+    scale = np.abs(features).max(0)
+
+    def loss(weights: Array) -> float:
+        right = -np.logaddexp(0, features / scale @ weights)
+        none = np.bincount(event[event >= 0], right[event >= 0])[np.unique(event[event >= 0])]
+        return -float(right[event < 0].sum() + np.log(-np.expm1(np.minimum(none, -1e-12))).sum())
+
+    return np.asarray(minimize(loss, np.r_[-5.0, np.zeros(features.shape[1] - 1)], method="BFGS").x / scale)
+
+
+def charged(chance: Array, event: Ints) -> NDArray[np.bool_]:
+    """(K,) the likeliest moment of each event."""
+    out = np.zeros(len(event), bool)
+    for e in np.unique(event[event >= 0]):
+        mine = np.flatnonzero(event == e)
+        out[mine[np.argmax(chance[mine])]] = True
+    return out
+
+
+def scene_moments(base: str, fish: int, seed: int, work: Path) -> tuple[Array, Ints, int]:
+    """`blame` of one school, kept in the work folder."""
+    path = work / f"{base}x{fish}-{seed}.npz"
+    if not path.exists():
+        folder = work / path.stem
+        if not (folder / "recording.toml").is_file():
+            write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": fish}), folder, seed_offset=seed)
+        recording = Recording.open(folder)
+        assert recording.truth is not None
+        features, event, count = blame(mended_tracks(recording), recording.truth, len(recording.detections))
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, features=features, event=event, count=count)
+        print(f"{path.stem}: {len(event)} moments, {count} events", flush=True)
+    with np.load(path) as kept:
+        return kept["features"], kept["event"], int(kept["count"])
+
+
+def main() -> None:
+    """Gather moments, fit, and hold the curve against them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path, required=True, help="folder that keeps schools and their moments")
+    work: Path = parser.parse_args().work
+    work.mkdir(parents=True, exist_ok=True)
+    schools = [(*crowd, seed) for seed in SEEDS for crowd in CROWDS] + [(*LARGE, seed) for seed in LARGE_SEEDS]
+    parts = []
+    begun = 0
+    for school in schools:
+        features, event, count = scene_moments(*school, work)
+        parts.append((features, np.where(event >= 0, event + begun, -1)))
+        begun += count
+    features, event = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+    weights = fit_weights(features, event)
+    chance = expit(features @ weights)
+    print(f"{len(schools)} schools, {len(event)} moments, {begun} events, of which", end=" ")
+    print(f"{begun - len(np.unique(event[event >= 0]))} have no moment")
+    print("WEIGHTS =", np.array2string(weights, precision=3, separator=", "))
+    count, claimed, happened = binned(chance, charged(chance, event))
+    for n, c, h in zip(count, claimed, happened, strict=True):
+        if n:
+            print(f"{n:6.0f} moments, claimed {c / n:.4f}, charged {h / n:.4f}")
+
+
+if __name__ == "__main__":
+    main()
