@@ -102,6 +102,27 @@ def test_benchmark_writes_one_folder(recording, tmp_path, capsys):
     assert "scene 'nosuch' is not in the benchmark" in capsys.readouterr().err
 
 
+def test_rows_can_be_kept(recording, tmp_path, capsys):
+    data, out = tmp_path / "data", tmp_path / "out"
+    data.mkdir()
+    recording.folder.rename(data / "test1")
+    run = ("benchmark", "synfish", "--out", out, "--scenes", "test1", "--data", data, "--workers", 1)
+    assert call(*run, "--methods", "hungarian,greedy", "--keep", "greedy") == 2  # there is nothing yet
+    assert "run without --keep" in " ".join(capsys.readouterr().err.split())
+    assert call(*run, "--methods", "hungarian,greedy") == 0
+    before = json.loads((out / "results.json").read_text())
+    before["scenes"]["test1"]["greedy"]["scores"]["mota"] = 0.25  # as if measured by other code
+    (out / "results.json").write_text(json.dumps(before))
+    for path in (out / "tracks").iterdir():
+        path.unlink()
+    assert call(*run, "--methods", "hungarian,greedy,sort3d", "--keep", "greedy") == 0
+    after = json.loads((out / "results.json").read_text())["scenes"]["test1"]
+    assert list(after) == ["hungarian", "greedy", "sort3d"]
+    assert after["greedy"] == before["scenes"]["test1"]["greedy"]
+    assert "25.0" in (out / "report.md").read_text()
+    assert call(*run, "--methods", "hungarian", "--keep", "paper") == 2
+
+
 def test_the_page_names_every_command():
     page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text("utf-8")
     described = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))

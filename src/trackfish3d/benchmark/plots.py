@@ -142,11 +142,9 @@ def _draw(
 def trajectories_of(folder: Path, results: Results, scene: str, limit: int = 3) -> dict[str, Tracks]:
     """Tracks of up to ``limit`` methods on a scene, the best first, from the files the jobs left."""
     rows = sorted((r for r in results if r["scene"] == scene), key=lambda r: -r["scores"]["mota"])
-    out = {}
-    for row in rows[:limit]:
-        stem = row["stem"]
-        out[row["label"]] = read_tracks(folder / "tracks" / f"{stem}.parquet")
-    return out
+    paths = {row["label"]: folder / "tracks" / f"{row['stem']}.parquet" for row in rows}
+    there = [label for label, path in paths.items() if path.exists()]  # results that were kept have none
+    return {label: read_tracks(paths[label]) for label in there[:limit]}
 
 
 def hardest_scene(results: Results) -> str:

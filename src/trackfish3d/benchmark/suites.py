@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..errors import InputError
 from ..files import atomic_path
 from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
@@ -106,8 +107,12 @@ TITLES = {
 }
 
 
-def run_suite(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[str, Any]]:
-    """Make the scenes, run the jobs, and write ``results.json``; returns the results scene by scene."""
+def run_suite(suite: Suite, out: Path, workers: int, done: Done, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Make the scenes, run the jobs, and write ``results.json``; returns the results scene by scene.
+
+    keep : labels whose results are those that ``results.json`` has already.
+    """
+    kept = kept_results(out / "results.json", suite, keep)
     folders = prepare_scenes(suite, out, workers, done)
     source = None if suite.source is None else str(suite.source)
     jobs = [Job(s.name, v, suite.gate, source, s.base, s.seed) for s in suite.scenes for v in suite.variants]
@@ -116,14 +121,32 @@ def run_suite(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[st
     def heard(result: dict[str, Any]) -> None:
         nonlocal finished
         finished += 1
-        done(f"{result['scene']} {result['label']}", finished, len(jobs))
+        done(f"{result['scene']} {result['label']}", finished, len(todo))
 
+    todo = [i for i, job in enumerate(jobs) if (job.scene, job.variant.label) not in kept]
     # The slowest scenes first, so that no process is left with them in the end.
-    order = sorted(range(len(jobs)), key=lambda i: -(folders[jobs[i].scene] / "detections.parquet").stat().st_size)
+    order = sorted(todo, key=lambda i: -(folders[jobs[i].scene] / "detections.parquet").stat().st_size)
     ran = in_parallel([(run_job, (jobs[i], folders[jobs[i].scene], out)) for i in order], workers, heard)
-    results = [ran[order.index(i)] for i in range(len(jobs))]
+    fresh = dict(zip(order, ran, strict=True))
+    results = [fresh[i] if i in fresh else kept[job.scene, job.variant.label] for i, job in enumerate(jobs)]
     write_json(out / "results.json", summary(suite, results))
     return results
+
+
+def kept_results(path: Path, suite: Suite, labels: Sequence[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Results of ``labels`` in an earlier ``results.json`` by scene and label, all of them."""
+    if not labels:
+        return {}
+    if unknown := set(labels) - {v.label for v in suite.variants}:
+        raise InputError(f"--keep {', '.join(sorted(unknown))}: not among the methods of this run")
+    try:
+        scenes = json.loads(path.read_text("utf-8"))["scenes"]
+        wanted = [(s.name, label) for s in suite.scenes for label in labels]
+        return {(s, label): {"scene": s, "label": label} | scenes[s][label] for s, label in wanted}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: has no results of {', '.join(labels)} for every scene; run without --keep"
+        ) from error
 
 
 def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[str, Path]:

@@ -49,6 +49,11 @@ Seeds = Annotated[
     int, typer.Option("--seeds", min=1, help="Schools simulated for each scene; scores are mean and spread over them.")
 ]
 
+Keep = Annotated[
+    str | None,
+    typer.Option("--keep", help="Comma-separated labels whose rows stay as the results.json there has them."),
+]
+
 
 @app.command()
 def synfish(
@@ -59,9 +64,10 @@ def synfish(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    keep: Keep = None,
 ) -> None:
     """SynFish's test scenes (4 to 16 fish), gate 1.0."""
-    _run("synfish", out, methods, scenes, data, workers, seeds, model)
+    _run("synfish", out, methods, scenes, data, workers, seeds, model, keep=keep)
 
 
 @app.command()
@@ -72,9 +78,10 @@ def zef(
     scenes: Scenes = None,
     data: ZefData = None,
     workers: Workers = 2,
+    keep: Keep = None,
 ) -> None:
     """Score 3D-ZeF zebrafish, sequences 02 and 04, through water, gate 0.5 cm; published tracks beside."""
-    _run("zef", out, methods, scenes, zef_folder(data), workers, model=model)
+    _run("zef", out, methods, scenes, zef_folder(data), workers, model=model, keep=keep)
 
 
 @app.command()
@@ -86,9 +93,10 @@ def robustness(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    keep: Keep = None,
 ) -> None:
     """Calibration noise of 0.05, 0.1, 0.2 and detection noise of 0.05, 0.1, 0.2, 0.4."""
-    _run("robustness", out, methods, scenes, data, workers, seeds, model)
+    _run("robustness", out, methods, scenes, data, workers, seeds, model, keep=keep)
 
 
 @app.command()
@@ -100,9 +108,10 @@ def density(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    keep: Keep = None,
 ) -> None:
     """Scenes of 30 and 100 fish."""
-    _run("density", out, methods, scenes, data, workers, seeds, model)
+    _run("density", out, methods, scenes, data, workers, seeds, model, keep=keep)
 
 
 @app.command()
@@ -141,15 +150,18 @@ def peers(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    keep: Keep = None,
 ) -> None:
     """Other groups' trackers on the same detections: OpenPTV, 2D trackers lifted to 3D, matchSVT."""
-    _run("peers", out, methods, scenes, data, workers, seeds, model)
+    _run("peers", out, methods, scenes, data, workers, seeds, model, keep=keep)
 
 
 @app.command()
-def speed(out: Out, methods: Methods = None, model: Model = None, scenes: Scenes = None, data: Data = None) -> None:
+def speed(
+    out: Out, methods: Methods = None, model: Model = None, scenes: Scenes = None, data: Data = None, keep: Keep = None
+) -> None:
     """Time a frame, one process at a time."""
-    _run("speed", out, methods, scenes, data, 1, model=model)
+    _run("speed", out, methods, scenes, data, 1, model=model, keep=keep)
 
 
 @app.command()
@@ -189,11 +201,12 @@ def _run(
     seeds: int = 1,
     model: Path | None = None,
     models: Path | None = None,
+    keep: str | None = None,
 ) -> None:
     suite = make_suite(name, split(methods), split(scenes), source, seeds, model, models)
     console = Console(stderr=True)
     with _bar() as bar:
-        results = run_suite(suite, out, workers, _listener(bar))
+        results = run_suite(suite, out, workers, _listener(bar), split(keep) or ())
     good = [r for r in results if "error" not in r]
     for r in results:
         if "error" in r:
