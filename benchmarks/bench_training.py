@@ -70,7 +70,7 @@ def paper(scene: Scene, net: TrackFishNet, seconds: float, full: bool) -> tuple[
 
     def step(k: int) -> None:
         rng = np.random.default_rng((0, k))
-        loss = window_loss(net, scene, windows[k % len(windows)], settings, full, rng, memory)
+        loss = window_loss(net, scene, windows[k % len(windows)], settings, full, rng, memory, optimiser.compiled)
         optimiser.step(optimiser.gradient(loss.total), 1e-9, 5.0)
 
     for k in range(20):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..assignment import assign
 from ..cameras import CameraRig, triangulate_dlt, triangulate_ml
+from ..cameras._kernels import project_each
 from ..recordings import Groups
 from .settings import GroupingSettings
 
@@ -103,11 +104,7 @@ def triangulated(
 
 def project_members(rig: CameraRig, camera: NDArray[np.integer], points: Array) -> Array:
     """(M, 2) pixel of each of ``points`` (M, 3) in its ``camera`` (M,); NaN where it is not seen."""
-    out = np.full((len(points), 2), np.nan)
-    for c, cam in enumerate(rig):
-        mine = camera == c
-        out[mine] = cam.project(points[mine])
-    return out
+    return np.asarray(project_each(rig.packed, np.asarray(camera, np.int64), np.ascontiguousarray(points, np.float64)))
 
 
 def _starts(counts: Ints) -> Ints:

@@ -101,6 +101,42 @@ def info_nce(
     return loss, grad
 
 
+@njit(cache=True, fastmath=True, nogil=True)
+def contrastive(
+    h: NDArray[F32], group: NDArray[np.int64], mask: NDArray[np.bool_], temperature: float
+) -> tuple[NDArray[F32], NDArray[F32]]:
+    """`info_nce` of the directions of embeddings h (B, N, D): loss (B,) of each frame and its gradient by h."""
+    blocks, n, width = h.shape
+    z = np.empty_like(h)
+    size = np.empty((blocks, n), np.float32)
+    similarity = np.empty((blocks, n, n), np.float32)
+    for f in range(blocks):
+        for i in range(n):
+            total = np.float32(0)
+            for k in range(width):
+                total += h[f, i, k] * h[f, i, k]
+            size[f, i] = max(np.sqrt(total), np.float32(1e-12))
+            for k in range(width):
+                z[f, i, k] = h[f, i, k] / size[f, i]
+        np.dot(z[f], z[f].T, similarity[f])
+    similarity /= np.float32(temperature)
+    loss, slope = info_nce(similarity, group, mask)
+    grad = np.empty_like(h)
+    both = np.empty((n, n), np.float32)
+    for f in range(blocks):
+        for i in range(n):
+            for j in range(n):
+                both[i, j] = (slope[f, i, j] + slope[f, j, i]) / np.float32(temperature)
+        np.dot(both, z[f], grad[f])
+        for i in range(n):
+            along = np.float32(0)
+            for k in range(width):
+                along += grad[f, i, k] * z[f, i, k]
+            for k in range(width):
+                grad[f, i, k] = (grad[f, i, k] - along * z[f, i, k]) / size[f, i]
+    return loss, grad
+
+
 @njit(cache=True, nogil=True)
 def keep_scale(count: int, drop: float, seed: int) -> NDArray[F32]:
     """``count`` factors of dropout: 0 with probability `drop`, else ``1 / (1 - drop)``.

@@ -11,18 +11,19 @@ from . import kernels
 
 
 class WithGradient(torch.autograd.Function):
-    """A compiled loss on the CPU: ``kernel(scores, ...)`` gives the loss (B,) and its gradient in one pass."""
+    """A compiled loss on the CPU: ``kernel(x, ...)`` gives the loss (B,) and its gradient in one pass."""
 
     @staticmethod
-    def forward(ctx: Any, kernel: Callable[..., Any], scores: Tensor, *others: Tensor) -> Tensor:
+    def forward(ctx: Any, kernel: Callable[..., Any], x: Tensor, *others: Any) -> Tensor:
         """Loss of each frame."""
-        loss, grad = kernel(scores.detach().numpy(), *(x.numpy() for x in others))
+        plain = (o.numpy() if isinstance(o, Tensor) else o for o in others)
+        loss, grad = kernel(x.detach().numpy(), *plain)
         ctx.grad, ctx.others = torch.from_numpy(grad), len(others)
         return torch.from_numpy(loss)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradient of the scores (B, N, N)."""
+        """Gradient of x, whose first axis is that of frames."""
         return None, ctx.grad * grads[0][:, None, None], *(None,) * ctx.others
 
 
@@ -58,11 +59,11 @@ def contrastive_loss(h: Tensor, group: Tensor, mask: Tensor, temperature: float)
     -------
     (B,) mean over anchors with a positive, zero for frames without any.
     """
+    if h.device.type == "cpu" and h.dtype == torch.float32:
+        per_frame: Tensor = WithGradient.apply(kernels.contrastive, h.contiguous(), group, mask, temperature)  # type: ignore[no-untyped-call]
+        return per_frame
     z = F.normalize(h, dim=-1)
     similarity = z @ z.transpose(1, 2) / temperature
-    if h.device.type == "cpu":
-        per_frame: Tensor = WithGradient.apply(kernels.info_nce, similarity, group, mask)  # type: ignore[no-untyped-call]
-        return per_frame
     n = h.shape[1]
     other = mask[:, None, :] & ~torch.eye(n, dtype=torch.bool, device=h.device)
     positive = other & (group[:, :, None] == group[:, None, :]) & (group >= 0)[:, :, None]

@@ -245,6 +245,17 @@ def project_many(cam, points):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def project_each(packed, camera, points):  # type: ignore[no-untyped-def]
+    """(N, 3) world points to (N, 2) pixels, each in its camera (N,) of the packed ones; NaN where not visible."""
+    out = np.full((points.shape[0], 2), np.nan)
+    for i in range(points.shape[0]):
+        u, v, ok = project_one(packed[camera[i]], points[i, 0], points[i, 1], points[i, 2])
+        if ok:
+            out[i, 0], out[i, 1] = u, v
+    return out
+
+
+@njit(cache=True, error_model="numpy")
 def rays_many(cam, pixels):  # type: ignore[no-untyped-def]
     """(N, 2) pixels to origins (N, 3), directions (N, 3) and validity (N,)."""
     n = pixels.shape[0]
@@ -260,13 +271,20 @@ def rays_many(cam, pixels):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
+def undistort_pixel(cam, u, v):  # type: ignore[no-untyped-def]
+    """Pixel of a lens without distortion and the same K, NaN where there is none."""
+    yd = (v - cam[CY]) / cam[FY]
+    xd = (u - cam[CX] - cam[SKEW] * yd) / cam[FX]
+    x, y, ok = undistort(cam, xd, yd)
+    if not ok:
+        return np.nan, np.nan
+    return cam[FX] * x + cam[SKEW] * y + cam[CX], cam[FY] * y + cam[CY]
+
+
+@njit(cache=True, error_model="numpy")
 def undistort_many(cam, pixels):  # type: ignore[no-untyped-def]
     """(N, 2) pixels to the pixels of a lens without distortion and the same K, NaN where there is none."""
     out = np.empty((pixels.shape[0], 2))
     for i in range(pixels.shape[0]):
-        yd = (pixels[i, 1] - cam[CY]) / cam[FY]
-        xd = (pixels[i, 0] - cam[CX] - cam[SKEW] * yd) / cam[FX]
-        x, y, ok = undistort(cam, xd, yd)
-        out[i, 0] = cam[FX] * x + cam[SKEW] * y + cam[CX] if ok else np.nan
-        out[i, 1] = cam[FY] * y + cam[CY] if ok else np.nan
+        out[i, 0], out[i, 1] = undistort_pixel(cam, pixels[i, 0], pixels[i, 1])
     return out

@@ -58,6 +58,13 @@ class CameraRig:
         packed.setflags(write=False)
         return packed
 
+    @cached_property
+    def matrices(self) -> NDArray[np.float64]:
+        """(C, 3, 4) projection matrices of the lenses without distortion and water."""
+        matrices = np.stack([c.matrix for c in self.cameras])
+        matrices.setflags(write=False)
+        return matrices
+
     @property
     def refractive(self) -> bool:
         """Whether any camera looks through an interface."""

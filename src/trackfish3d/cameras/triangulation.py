@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
-from ._kernels import GLASS_MARGIN, project_within, ray_one, undistort_many
+from ._kernels import GLASS_MARGIN, project_within, ray_one, undistort_pixel
+from ._layout import FX
 from .rig import CameraRig
 
 Array = NDArray[np.float64]
@@ -42,32 +43,18 @@ def triangulate_dlt(rig: CameraRig, pixels: ArrayLike, camera: ArrayLike, offset
     Returns
     -------
     (G, 3) points, NaN for groups of fewer than two members. Solved through the 4 x 4 normal matrix after scaling
-    each row by its focal length, which keeps the batch in one eigenvalue call.
+    each row by its focal length.
     """
     if rig.refractive:
         raise InputError("DLT triangulation is for cameras without water; use rays or maximum likelihood")
-    pixels, camera = np.asarray(pixels, np.float64), np.asarray(camera)
-    offsets = np.asarray(offsets)
-    count = np.diff(offsets)
-    group = np.repeat(np.arange(len(count)), count)
-    ideal = np.empty_like(pixels)
-    for c, cam in enumerate(rig):
-        mine = camera == c
-        ideal[mine] = undistort_many(cam.packed, np.ascontiguousarray(pixels[mine]))
-    P = np.stack([c.matrix for c in rig])[camera]
-    scale = np.array([c.K[0, 0] for c in rig])[camera, None]
-    rows_u = (ideal[:, :1] * P[:, 2] - P[:, 0]) / scale
-    rows_v = (ideal[:, 1:] * P[:, 2] - P[:, 1]) / scale
-    normal = np.zeros((len(count), 4, 4))
-    products = rows_u[:, :, None] * rows_u[:, None, :] + rows_v[:, :, None] * rows_v[:, None, :]
-    np.add.at(normal, group, products)
-    good = (count >= 2) & np.isfinite(normal).all((1, 2))
-    points = np.full((len(count), 3), np.nan)
-    if good.any():
-        vector = np.linalg.eigh(normal[good])[1][:, :, 0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            points[good] = vector[:, :3] / vector[:, 3:]
-    return points
+    points = _dlt(
+        rig.packed,
+        rig.matrices,
+        np.ascontiguousarray(pixels, np.float64),
+        np.ascontiguousarray(camera, np.int64),
+        np.ascontiguousarray(offsets, np.int64),
+    )
+    return np.asarray(points)
 
 
 def triangulate_rays(origins: ArrayLike, directions: ArrayLike, offsets: ArrayLike) -> tuple[Array, Array]:
@@ -118,6 +105,75 @@ def triangulate_ml(
         sigma,
     )
     return Triangulation(points, covariance, error, valid)
+
+
+@njit(cache=True, error_model="numpy")
+def _smallest4(a, q):  # type: ignore[no-untyped-def]
+    """Column of `q` (4, 4) that is the eigenvector of least eigenvalue of a symmetric `a` (4, 4); both are used up.
+
+    Cyclic Jacobi rotations (Golub & Van Loan 8.5): for so small a matrix faster than a call of LAPACK.
+    """
+    for i in range(4):
+        for j in range(4):
+            q[i, j] = 1.0 if i == j else 0.0
+    for _ in range(30):
+        off, size = 0.0, 0.0
+        for i in range(4):
+            size += a[i, i] * a[i, i]
+            for j in range(i):
+                off += a[i, j] * a[i, j]
+        if off <= 1e-32 * size:
+            break
+        for i in range(3):
+            for j in range(i + 1, 4):
+                if a[i, j] == 0.0:
+                    continue
+                theta = (a[j, j] - a[i, i]) / (2.0 * a[i, j])
+                t = math.copysign(1.0, theta) / (abs(theta) + math.sqrt(1.0 + theta * theta))
+                c = 1.0 / math.sqrt(1.0 + t * t)
+                s = t * c
+                for k in range(4):
+                    x, y = a[k, i], a[k, j]
+                    a[k, i], a[k, j] = c * x - s * y, s * x + c * y
+                for k in range(4):
+                    x, y = a[i, k], a[j, k]
+                    a[i, k], a[j, k] = c * x - s * y, s * x + c * y
+                for k in range(4):
+                    x, y = q[k, i], q[k, j]
+                    q[k, i], q[k, j] = c * x - s * y, s * x + c * y
+    best = 0
+    for i in range(1, 4):
+        if a[i, i] < a[best, best]:
+            best = i
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-def]
+    n = offsets.shape[0] - 1
+    points = np.full((n, 3), np.nan)
+    normal = np.empty((4, 4))
+    vectors = np.empty((4, 4))
+    row = np.empty(4)
+    for g in range(n):
+        if offsets[g + 1] - offsets[g] < 2:
+            continue
+        normal[:] = 0.0
+        for m in range(offsets[g], offsets[g + 1]):
+            cam, matrix = packed[camera[m]], matrices[camera[m]]
+            ideal = undistort_pixel(cam, pixels[m, 0], pixels[m, 1])
+            for axis in range(2):
+                for k in range(4):
+                    row[k] = (ideal[axis] * matrix[2, k] - matrix[axis, k]) / cam[FX]
+                for i in range(4):
+                    for j in range(4):
+                        normal[i, j] += row[i] * row[j]
+        if not np.isfinite(normal).all():
+            continue
+        best = _smallest4(normal, vectors)
+        for k in range(3):
+            points[g, k] = vectors[k, best] / vectors[3, best]
+    return points
 
 
 @njit(cache=True, error_model="numpy")

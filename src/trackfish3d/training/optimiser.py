@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..association.compiled import Compiled, flatten
 from ..association.model import TrackFishNet
 
 
@@ -15,26 +16,26 @@ class FlatAdamW:
 
     At one pair of frames a step, fifty small tensors cost more in calls than in arithmetic. The predictor is a piece
     of its own: without a link it has no gradient and, as with PyTorch's optimisers, is left alone.
+
+    On the CPU, `compiled` is the network as one operation; the gradient of its piece comes back whole.
     """
 
     def __init__(self, net: TrackFishNet, rate: float, weight_decay: float) -> None:
-        self.net = net
         parts = (net.encoder, net.transformer), (net.predictor,)
         self.parameters = [[p for module in part for p in module.parameters()] for part in parts]
-        self.flat: list[torch.nn.Parameter] = []
-        for tensors in self.parameters:
-            flat = torch.cat([p.detach().reshape(-1) for p in tensors])
-            for view, p in zip(torch.split(flat, [p.numel() for p in tensors]), tensors, strict=True):
-                p.data = view.view_as(p)
-            self.flat.append(torch.nn.Parameter(flat))
+        self.flat = [flatten(tensors) for tensors in self.parameters]
         self.adam = torch.optim.AdamW(self.flat, lr=rate, weight_decay=weight_decay, fused=True)
+        on_cpu = self.flat[0].device.type == "cpu" and self.flat[0].dtype == torch.float32
+        self.compiled = Compiled(net, self.flat[0]) if on_cpu else None
 
     def gradient(self, loss: Tensor) -> list[Tensor | None]:
         """Gradient of a loss by each piece, flat; None for a piece the loss does not see."""
-        every = [p for tensors in self.parameters for p in tensors]
-        grads = list(torch.autograd.grad(loss, every, allow_unused=True))
-        pieces: list[Tensor | None] = []
-        for tensors in self.parameters:
+        whole = [] if self.compiled is None else [self.flat[0]]
+        rest = self.parameters[len(whole) :]
+        grads = list(torch.autograd.grad(loss, [*whole, *(p for tensors in rest for p in tensors)], allow_unused=True))
+        pieces: list[Tensor | None] = [*grads[: len(whole)]]
+        grads = grads[len(whole) :]
+        for tensors in rest:
             mine, grads = grads[: len(tensors)], grads[len(tensors) :]
             if all(g is None for g in mine):
                 pieces.append(None)

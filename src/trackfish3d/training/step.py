@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ..association.batches import affinity
+from ..association.compiled import Compiled
 from ..association.grouping import group_detections
 from ..association.losses import association_loss, contrastive_loss, temporal_loss
 from ..association.model import TrackFishNet
@@ -28,6 +29,12 @@ class Memory:
     encoded: Tensor | None = None
     frame: int = -1
 
+    def encoding(self, frame: int, n: int) -> Tensor | None:
+        """Return the encoding (n, D) of a frame, cut or padded with zeros; None if it is not the last one seen."""
+        if self.encoded is None or self.frame != frame:
+            return None
+        return F.pad(self.encoded, (0, 0, 0, n - len(self.encoded)))  # negative padding cuts
+
 
 @dataclass(frozen=True)
 class WindowLoss:
@@ -45,11 +52,12 @@ def window_loss(
     full: bool,
     rng: np.random.Generator,
     memory: Memory | None = None,
+    compiled: Compiled | None = None,
 ) -> WindowLoss:
     """Loss of frames (B,) of a scene, one after the other; without `full` (warm-up) the association loss alone.
 
     Losses of frames are summed over the two frames of a pair and averaged over pairs, so that a window of one pair is
-    the paper's step.
+    the paper's step. `compiled` is the same network as one operation, and takes its place in training.
     """
     device = next(net.parameters()).device
     s = settings
@@ -57,13 +65,15 @@ def window_loss(
     if net.training:
         augment(scene, frames, tokens_np, keep, s, rng)
     tokens, mask = torch.from_numpy(tokens_np).to(device), torch.from_numpy(keep).to(device)
-    attend = mask.clone()
-    attend[:, 0] = True  # a frame with every detection dropped still needs a key
     seed = int(rng.integers(2**62)) if net.training else None
-    with torch.autocast(device.type, torch.bfloat16, enabled=s.mixed_precision and device.type == "cuda"):
-        encoded = _encode(net, tokens, frames, memory if s.reuse_features else None)
-        h = net.transformer(encoded, tokens[..., [1, 0]], attend, seed).float()
-    logits = net.transformer.logits(h)
+    memory_of_encodings = memory if s.reuse_features else None
+    if compiled is not None and net.training:
+        before = None if memory_of_encodings is None else memory_of_encodings.encoding(int(frames[0]), tokens.shape[1])
+        encoded, h, logits = compiled(tokens, mask, seed or 0, before)
+        if memory_of_encodings is not None:
+            memory_of_encodings.encoded, memory_of_encodings.frame = encoded[-1], int(frames[-1])
+    else:
+        h, logits = _through(net, tokens, mask, frames, memory_of_encodings, seed, s)
     label, confidence = (torch.from_numpy(x).to(device) for x in scene.dense_labels(frames, keep))
     pairs = max(len(frames) - 1, 1)
     share = torch.full((len(frames),), 2.0 / pairs, device=device)  # a frame inside the window belongs to two pairs
@@ -86,19 +96,29 @@ def window_loss(
     return WindowLoss(total, {"loss": total.item(), **parts})
 
 
-def _encode(net: TrackFishNet, tokens: Tensor, frames: NDArray[np.int64], memory: Memory | None) -> Tensor:
-    """Encode tokens to (B, N, D); with a memory, the first frame is that of the pair before, detached."""
-    if memory is None:
-        encoded: Tensor = net.encoder(tokens)
-        return encoded
-    before, n = memory.encoded, tokens.shape[1]
-    if before is not None and memory.frame == int(frames[0]):
-        before = before[:n] if len(before) >= n else F.pad(before, (0, 0, 0, n - len(before)))
-        encoded = torch.cat([before[None], net.encoder(tokens[1:])])
-    else:
-        encoded = net.encoder(tokens)
-    memory.encoded, memory.frame = encoded[-1].detach(), int(frames[-1])
-    return encoded
+def _through(
+    net: TrackFishNet,
+    tokens: Tensor,
+    mask: Tensor,
+    frames: NDArray[np.int64],
+    memory: Memory | None,
+    seed: int | None,
+    settings: TrainingSettings,
+) -> tuple[Tensor, Tensor]:
+    """Context embeddings (B, N, D) and logits (B, N, N); a memory gives the first frame its encoding of before."""
+    kind = tokens.device.type
+    attend = mask.clone()
+    attend[:, 0] = True  # a frame with every detection dropped still needs a key
+    with torch.autocast(kind, torch.bfloat16, enabled=settings.mixed_precision and kind == "cuda"):
+        before = None if memory is None else memory.encoding(int(frames[0]), tokens.shape[1])
+        if before is None:
+            encoded: Tensor = net.encoder(tokens)
+        else:
+            encoded = torch.cat([before[None], net.encoder(tokens[1:])])
+        if memory is not None:
+            memory.encoded, memory.frame = encoded[-1].detach(), int(frames[-1])
+        h = net.transformer(encoded, tokens[..., [1, 0]], attend, seed).float()
+    return h, net.transformer.logits(h)
 
 
 def _group(

@@ -121,7 +121,7 @@ class Trainer:
             def one(job: tuple[int, Window], index: int = index, share: float = 1 / len(step)) -> Any:
                 k, (scene, frames, memory) = job
                 rng = np.random.default_rng((s.seed, self.epoch, index, k))
-                result = window_loss(self.net, scene, frames, s, full, rng, memory)
+                result = window_loss(self.net, scene, frames, s, full, rng, memory, self.optimiser.compiled)
                 return self.optimiser.gradient(result.total * share), result.parts, len(frames)
 
             results = list(pool.map(one, mine)) if pool is not None and len(mine) > 1 else [one(job) for job in mine]
