@@ -28,6 +28,63 @@ def quantile_over_time(stack, rank, out):  # type: ignore[no-untyped-def]
         out[y, :] = low
 
 
+@njit(cache=True, nogil=True)
+def quantile_of_free(stack, taken, share, out, free):  # type: ignore[no-untyped-def]
+    """Quantile ``share`` over time of ``stack`` (K, H, W) uint8 where not ``taken``, into ``out`` (H, W) uint8.
+
+    ``free`` (H, W) uint16 gets the number of values it is of; 255 where there are none. By bisection, as above.
+    """
+    count, height, width = stack.shape
+    low, below, limit = np.empty(width, np.uint8), np.empty(width, np.uint16), np.empty(width, np.uint16)
+    for y in range(height):
+        limit[:] = 0
+        for k in range(count):
+            for x in range(width):
+                limit[x] += np.uint16(not taken[k, y, x])
+        free[y, :] = limit
+        for x in range(width):
+            limit[x] = np.uint16(share * limit[x])
+        low[:] = 0
+        for bit in (128, 64, 32, 16, 8, 4, 2, 1):
+            step = np.uint8(bit)
+            below[:] = 0
+            for k in range(count):
+                for x in range(width):
+                    below[x] += np.uint16((stack[k, y, x] < np.uint8(low[x] + step)) & (not taken[k, y, x]))
+            for x in range(width):
+                if below[x] <= limit[x]:
+                    low[x] += step
+        out[y, :] = low
+
+
+@njit(cache=True, nogil=True)
+def densest_over_time(stack, pairs, size, out):  # type: ignore[no-untyped-def]
+    """Middle of the shortest interval that holds ``size`` values over time of ``stack`` (K, H, W), into ``out`` (H, W).
+
+    ``pairs`` (P, 2) is a sorting network: a row of pixels is sorted at once by byte minima and maxima.
+    """
+    count, height, width = stack.shape
+    rows = np.empty((count, width), np.uint8)
+    least = np.empty(width, np.uint8)
+    for y in range(height):
+        for k in range(count):
+            rows[k, :] = stack[k, y, :]
+        for q in range(len(pairs)):
+            a, b = rows[pairs[q, 0]], rows[pairs[q, 1]]
+            for x in range(width):
+                u, v = a[x], b[x]
+                a[x], b[x] = min(u, v), max(u, v)
+        least[:] = 255
+        out[y, :] = rows[count // 2]
+        for k in range(count - size + 1):
+            a, b = rows[k], rows[k + size - 1]
+            for x in range(width):
+                wide = np.uint8(b[x] - a[x])
+                if wide < least[x]:
+                    least[x] = wide
+                    out[y, x] = np.uint8(a[x] + wide // 2)
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def smoothed_difference(plane, background, offset, out):  # type: ignore[no-untyped-def]
     """Mean over 3 x 3 pixels of ``plane`` (H, W) uint8 less ``background`` float32 less ``offset``, into ``out``.
@@ -75,25 +132,20 @@ def deviation(luma, variance, noise, blue, red, blue_scale, red_scale, side, out
     """
     height, width = luma.shape
     coloured = blue.shape[0] > 0
-    extra = np.zeros(width, np.float32)
-    most, none = np.float32(255.0), np.float32(0.0)
+    extra = np.zeros(width + 1, np.float32)
+    line = np.empty(width, np.int32)  # floats become bytes by way of integers: the compiler vectorises either step
+    least, most = np.float32(0.0 if side > 0 else -1e6), np.float32(0.0 if side < 0 else 1e6)
     for y in range(height):
         if coloured and y % 2 == 0:
             for x in range(blue.shape[1]):
                 b, r = blue[y // 2, x] * blue_scale[y // 2, x], red[y // 2, x] * red_scale[y // 2, x]
-                value = b * b + r * r
-                extra[2 * x] = value
-                if 2 * x + 1 < width:
-                    extra[2 * x + 1] = value
+                extra[2 * x] = extra[2 * x + 1] = b * b + r * r
         for x in range(width):
-            d = luma[y, x]
-            if side < 0:
-                d = min(d, none)
-            elif side > 0:
-                d = max(d, none)
-            out[y, x] = np.uint8(
-                min(np.float32(4.0) * np.sqrt(d * d / (variance[y, x] + noise[y, x]) + extra[x]), most)
-            )
+            d = min(max(luma[y, x], least), most)
+            square = np.float32(16.0) * (d * d / (variance[y, x] + noise[y, x]) + extra[x])
+            line[x] = np.int32(np.sqrt(min(square, np.float32(255.0 * 255.0))))
+        for x in range(width):
+            out[y, x] = line[x]
 
 
 @njit(cache=True, nogil=True, fastmath=True)

@@ -6,44 +6,23 @@ Ornstein-Uhlenbeck process), followed by a Kalman filter: where a pixel ripples,
 is left; where it is steady, it is hardly touched; under an animal the prediction relaxes to the still background.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _pixels
-from .blobs import Blob
+from . import _blobs, _pixels
+from .blobs import QUARTERS, Blob, Thresholds, find_blobs
+from .stills import Bytes, Floats, Plane, Samples, densest, halves, light_change, settled
 from .video import Picture, Video
 
-Floats = NDArray[np.float32]
-Bytes = NDArray[np.uint8]
-LAGS = (1, 5)  # frames after each sample that tell how fast ripples forget themselves
-_STEPS = 16  # byte steps a level when differences are kept as bytes
 _LEAST_NOISE = 0.7  # levels; below it, quantisation rules
 _LEAST_COLOUR_NOISE = 0.9  # levels; codecs move the colour of whole blocks by one level
-
-
-@dataclass(eq=False)
-class Plane:
-    """One plane of the picture. ``still`` (H, W) levels; ``spread`` (H, W) its standard deviation over the video."""
-
-    still: Floats
-    spread: Floats
-
-    def difference(self, plane: Bytes, background: Floats | None = None) -> tuple[Floats, float]:
-        """Smoothed difference (H, W) to the background, and the change of light it was freed from, levels."""
-        against = self.still if background is None else background
-        offset = light_change(plane, against)
-        out = np.empty(against.shape, np.float32)
-        _pixels.smoothed_difference(np.ascontiguousarray(plane), against, offset, out)
-        return out, offset
-
-
-def light_change(plane: Bytes, background: Floats) -> float:
-    """Median difference to the background on a coarse grid: animals cover little, light changes everywhere."""
-    step = max(1, min(plane.shape) // 135)
-    return float(np.median(plane[::step, ::step] - background[::step, ::step]))
+_ROUNDS = 2  # times that animals are taken out of the samples
+_ANIMAL = Thresholds(
+    low=5 * QUARTERS, high=9 * QUARTERS, reach=9, outline=0.2, gap=1, close=2, smallest=40
+)  # what is taken out
+_MARGIN = 4  # pixels around it
 
 
 @dataclass(eq=False)
@@ -66,22 +45,52 @@ class Background:
 
     @classmethod
     def learn(cls, video: Video, samples: int = 48, threads: int = 1) -> "Background":
-        """Learn from pictures spread over the video, and how each of them went on."""
-        triples = list(sample_bursts(video, samples, threads))
-        greys = np.stack([t[0] for t in triples])
-        luma = _plane(greys, _LEAST_NOISE)
+        """Learn from pictures spread over the video, and how each of them went on.
+
+        First from what each pixel shows most consistently; animals that stand out from that are then taken out of
+        the pictures, and the rest tells the background and how much it varies.
+        """
+        taken_from = Samples.collect(video, samples, threads)
+        luma = densest(taken_from.grey, _LEAST_NOISE)
         blue = red = None
-        if any(t[1] is not None for t in triples):
-            blue, red = (_plane(_present(t[k] for t in triples), _LEAST_COLOUR_NOISE) for k in (1, 2))
+        if taken_from.blue is not None and taken_from.red is not None:
+            blue, red = (densest(p, _LEAST_COLOUR_NOISE) for p in (taken_from.blue, taken_from.red))
             if float(blue.still.std()) + float(red.still.std()) < 0.25 and float(blue.spread.max()) < 1.5:
                 blue = red = None  # a grey camera that wrote a coloured format
-        fast, slow = (_scale(_present(t[k] for t in triples)) for k in (3, 4))
+        model = cls._of(taken_from, luma, blue, red, None)
+        for _ in range(_ROUNDS):
+            model = model._without_animals(taken_from)
+        return model
+
+    @classmethod
+    def _of(
+        cls, samples: Samples, luma: Plane, blue: Plane | None, red: Plane | None, taken: NDArray[np.bool_] | None
+    ) -> "Background":
+        """Part the spread of pixels into noise and ripple, by how they changed within a few frames."""
+        fast, slow = (samples.spread_of_change(k, taken) for k in (0, 1))
         total = luma.spread**2
         least = np.float32(_LEAST_NOISE**2)
         noise = total if fast is None else np.minimum(np.maximum(0.5 * fast**2, least), total)
         ripple = np.maximum(total - noise, 0)
         memory = 0.0 if fast is None or slow is None else _memory(total, 0.5 * fast**2, 0.5 * slow**2)
         return cls(luma, blue, red, noise, ripple, memory, luma.still.copy(), ripple.copy())
+
+    def _without_animals(self, samples: Samples) -> "Background":
+        """Model of the same samples where nothing stands out."""
+        taken = np.zeros(samples.grey.shape, np.bool_)
+        for k in range(len(samples)):
+            colours = None
+            if samples.blue is not None and samples.red is not None:
+                colours = samples.blue[k], samples.red[k]
+            for blob in find_blobs(self._off(samples.grey[k], colours, 0), _ANIMAL):
+                _blobs.paint(blob.mask, blob.left, blob.top, _MARGIN, taken[k])
+        luma = settled(samples.grey, taken, self.luma, _LEAST_NOISE)
+        blue, red = self.blue, self.red
+        if blue is not None and red is not None and samples.blue is not None and samples.red is not None:
+            half = halves(taken)
+            blue = settled(samples.blue, half, blue, _LEAST_COLOUR_NOISE)
+            red = settled(samples.red, half, red, _LEAST_COLOUR_NOISE)
+        return self._of(samples, luma, blue, red, taken)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -93,11 +102,14 @@ class Background:
 
         ``side`` -1: only darker counts, 1: only brighter, 0: both.
         """
-        luma, _ = self.luma.difference(picture.grey, self.now)
+        return self._off(picture.grey, None if self.blue is None else picture.chroma, side)
+
+    def _off(self, grey: Bytes, chroma: tuple[Bytes, Bytes] | None, side: int) -> Bytes:
+        luma, _ = self.luma.difference(grey, self.now)
         none = np.zeros((0, 0), np.float32)
         colour = [none, none, none, none]
-        if self.blue is not None and self.red is not None:
-            blue, red = picture.chroma
+        if self.blue is not None and self.red is not None and chroma is not None:
+            blue, red = chroma
             colour = [self.blue.difference(blue)[0], self.red.difference(red)[0], self._blue_scale, self._red_scale]
         out = np.empty(luma.shape, np.uint8)
         _pixels.deviation(luma, self.variance, self.noise, *colour, side, out)
@@ -137,70 +149,6 @@ class Background:
             for plane, now in zip((self.blue, self.red), picture.chroma, strict=True):
                 now = np.ascontiguousarray(now)
                 _pixels.drift(now, light_change(now, plane.still), half, rate, slow_rate, plane.still)
-
-
-Burst = tuple[Bytes, Bytes | None, Bytes | None, Bytes | None, Bytes | None]
-
-
-def sample_bursts(video: Video, samples: int, threads: int) -> Iterable[Burst]:
-    """For about ``samples`` pictures over the video: Y, U, V, and sizes of the change until 1 and 5 frames later.
-
-    The changes are smoothed, in bytes of a sixteenth of a level; None where the video ends or a frame is broken.
-    """
-    starts = set(video.sample_numbers(samples, LAGS[-1] + 1))
-    numbers = starts | {s + lag for s in starts for lag in LAGS if s + lag < video.count}
-    open_: dict[int, tuple[Bytes, Bytes | None, Bytes | None, Floats]] = {}
-    changes: dict[int, dict[int, Bytes]] = {}
-    for picture in video.at(numbers, threads):
-        grey = np.ascontiguousarray(picture.grey)
-        for start, (*_, still) in open_.items():
-            if picture.number - start in LAGS:
-                _pixels.smoothed_difference(grey, still, light_change(grey, still), scratch := np.empty_like(still))
-                _pixels.sizes_as_bytes(scratch, _STEPS, size := np.empty_like(grey))
-                changes[start][picture.number - start] = size
-        if picture.number in starts:
-            blue, red = (None, None) if video.grey else (p.copy() for p in picture.chroma)
-            open_[picture.number] = grey.copy(), blue, red, grey.astype(np.float32)
-            changes[picture.number] = {}
-        for start in [s for s in open_ if picture.number >= s + LAGS[-1]]:
-            yield _burst(open_.pop(start), changes.pop(start))
-    for start in list(open_):
-        yield _burst(open_.pop(start), changes.pop(start))
-
-
-def _burst(planes: tuple[Bytes, Bytes | None, Bytes | None, Floats], change: dict[int, Bytes]) -> Burst:
-    return planes[0], planes[1], planes[2], change.get(LAGS[0]), change.get(LAGS[1])
-
-
-def _present(planes: Iterable[Bytes | None]) -> Bytes:
-    """Return the planes that are there, (K, H, W)."""
-    found = [p for p in planes if p is not None]
-    return np.stack(found) if found else np.zeros((0, 0, 0), np.uint8)
-
-
-def _plane(stack: Bytes, least: float) -> Plane:
-    """Median and spread over time of pictures (K, H, W)."""
-    middle = np.empty(stack.shape[1:], np.uint8)
-    _pixels.quantile_over_time(stack, len(stack) // 2, middle)
-    still = middle.astype(np.float32)
-    plane = Plane(still, np.empty(0, np.float32))
-    sizes = np.empty(stack.shape, np.uint8)
-    for k in range(len(stack)):
-        _pixels.sizes_as_bytes(plane.difference(stack[k])[0], _STEPS, sizes[k])
-    spread = _scale(sizes)
-    plane.spread = np.full(still.shape, least, np.float32)
-    if spread is not None:
-        plane.spread = np.maximum(spread, np.float32(least))
-    return plane
-
-
-def _scale(sizes: Bytes) -> Floats | None:
-    """Return the standard deviation (H, W) from the median of absolute differences in bytes; None of too few."""
-    if len(sizes) < 3:
-        return None
-    out = np.empty(sizes.shape[1:], np.uint8)
-    _pixels.quantile_over_time(sizes, len(sizes) // 2, out)
-    return out.astype(np.float32) * np.float32(1.4826 / _STEPS)
 
 
 def _memory(total: Floats, after_one: Floats, after_five: Floats) -> float:

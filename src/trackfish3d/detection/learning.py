@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blobs import shapes
-from .look import CLEAR, Look
+from .look import Look
 from .video import Video
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 _STRETCHES, _LENGTH, _WARM = 5, 14, 6  # stretches of video, their frames, and those the background needs to settle
-_SPREADS = 2.2  # robust standard deviations of the logarithm that still are one animal
+_FULL = 0.9  # what one animal fills of the ellipse with its moments; two that touch fill 0.89 at most
+_UPPER, _ABOVE = 0.95, 1.2  # quantile of single animals, and how far beyond it still is one
 
 
 FIRST = Look(
@@ -70,33 +71,27 @@ def _judge(table: Array) -> Look:
     # Half of all that moves, weighed by how much it differs, is in blobs below this: specks do not count.
     anchor = _weighted_median(area, area * level)
     animal = (area > 0.15 * anchor) & (area < 4 * anchor)
-    typical, spread = _centre(area[animal])
-    length, length_spread = _centre(major[animal])
+    # What fills its ellipse is one animal: pairs that cross or touch leave corners free.
+    single = animal & (fill >= min(_FULL, float(np.median(fill[animal]))))
+    # Light on the floor moves too, and is faint: contrast counts.
+    typical, length = (_weighted_median(v[single], level[single]) for v in (area, major))
     near = animal & (area > 0.4 * typical) & (area < 2.5 * typical)
     width = float(np.median(minor[near]))
-    usual = float(np.median(level[near]))
+    usual = _weighted_median(level[near], (area * level)[near])
     share = float(np.average(bright[near], weights=area[near]))
     return Look(
         smallest=max(0.12 * typical, 12.0),
         typical=typical,
-        largest=typical * float(np.exp(_SPREADS * max(spread, 0.25))),
-        longest=length * float(np.exp(_SPREADS * max(length_spread, 0.15))),
+        largest=max(_ABOVE * float(np.quantile(area[single], _UPPER)), 1.5 * typical),
+        longest=max(_ABOVE * float(np.quantile(major[single], _UPPER)), 1.25 * length),
         major=length,
         minor=width,
         fill=float(np.clip(np.quantile(fill[near], 0.3), 0.5, 0.88)),
         level=usual,
         side=1 if share > 0.97 else -1 if share < 0.03 else 0,
         gap=max(1, round(0.4 * width)),
-        # Animals that hardly differ from the background fall apart, clear ones have gaps that are real.
-        close=int(np.clip(round(1.2 * width * min(1.0, CLEAR / max(usual, 1.0))), 1, 8)),
+        close=int(np.clip(round(0.55 * width), 1, 8)),
     )
-
-
-def _centre(values: Array) -> tuple[float, float]:
-    """Median, and robust standard deviation of the logarithm."""
-    logs = np.log(values)
-    middle = float(np.median(logs))
-    return float(np.exp(middle)), float(1.4826 * np.median(np.abs(logs - middle)))
 
 
 def _weighted_median(values: Array, weights: Array) -> float:

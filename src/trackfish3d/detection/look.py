@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .blobs import Blob, shapes
 
 Array = NDArray[np.float64]
-CLEAR = 65.0  # quarters of a standard deviation at which outlines become whole
+_CLEAR = 80.0  # quarters of a standard deviation at which outlines become whole
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Look:
     @property
     def weak(self) -> bool:
         """Whether the animals hardly differ from the background: parts of them are then not seen at all."""
-        return self.level < 1.25 * CLEAR
+        return self.level < _CLEAR
 
     def believes(self, blob: Blob) -> bool:
         """Whether a blob is large enough for an animal; a small one must differ as clearly as animals do."""

@@ -19,6 +19,7 @@ from .shape import divide_by_shape, looks_single, merge
 Array = NDArray[np.float64]
 _GROWN_UP = 3  # frames seen apart before an animal's memory may divide a blob
 _PROVEN = 12  # frames seen apart that prove two animals to be two
+_ONE = 1.3  # typical areas that may still be one animal
 _ROUNDS = 8
 _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
 
@@ -51,7 +52,8 @@ class Memory:
         seen: list[int] = []
         for b, blob in parts.items():
             fish = self._believable(owners[b], blob, look)
-            pieces = divide_by_shape(blob, level, look) if len(fish) == 1 else []
+            alone = len(fish) == 1 and not self._only_bent(fish[0], blob, look)
+            pieces = divide_by_shape(blob, level, look) if alone else []
             if len(pieces) > 1:
                 self.missed[fish[0]] = self.forget_frames + 1
                 fresh += pieces
@@ -143,10 +145,16 @@ class Memory:
             others = [k for k in grown if k != largest]
             hidden = blob.area < min(1.3 * self.area[largest], 0.75 * self.area[grown].sum())
             halves = self.alone[others].max() < _PROVEN  # they were apart for a moment only
-            if hidden or halves:
+            whole = max(blob.area, self.area[grown].sum()) < _ONE * look.typical  # together no more than one animal
+            if hidden or halves or whole:
                 self.missed[others] = self.forget_frames + 1
                 return [largest]
         return grown
+
+    def _only_bent(self, k: int, blob: Blob, look: Look) -> bool:
+        """Whether a blob is the animal that was alone here a moment ago, of about the same size, however it bends."""
+        one = self.alone[k] >= _GROWN_UP and self.area[k] < _ONE * look.typical
+        return bool(one and blob.area < 1.5 * self.area[k])
 
     def _share(
         self, fish: list[int], blob: Blob, level: NDArray[np.uint8], look: Look

@@ -13,6 +13,7 @@ from .look import Look
 Array = NDArray[np.float64]
 _ROUNDS = 25
 _CLEARLY = 0.05  # more of the blob that one ellipse more must cover
+_BREAK = 4.0  # an animal's minor deviations, about its width, that may part two pieces of it
 _MOST = 4  # animals a shape without any history is divided into
 
 
@@ -137,7 +138,7 @@ def join_pieces(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list
         for n, i in enumerate(small):
             for j in small[n + 1 :]:
                 a, b = out[i], out[j]
-                if a is None or b is None or _box_gap(a, b) > 2 * look.minor:
+                if a is None or b is None or _box_gap(a, b) > _BREAK * look.minor:
                     continue
                 cost = _unlike(moments((a.sums + b.sums)[None]), look)
                 if cost < 1 and (best is None or cost < best[0]):

@@ -129,7 +129,7 @@ class BackgroundDetector(Detector):
             apart = 0 if self._last is None else abs(picture.number - self._last)
             found = self.memory.step(pieces, level, look, apart)
         if look.weak:
-            reach = max(look.close, 1)
+            reach = max(look.close, round(look.minor), 1)
             found = [fill_bays(b, level, reach) if b.area <= look.largest else b for b in found]
         self._last = picture.number
         found = [b for b in found if look.believes(b)]
