@@ -22,6 +22,7 @@ COMMANDS = {
     "run": "run",
     "import": "import_",
     "detect": "detect",
+    "features": "features",
     "check": "check",
     "train": "train",
     "learn": "learn",

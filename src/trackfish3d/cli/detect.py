@@ -18,7 +18,9 @@ _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().
 
 
 def command(
-    recording: Annotated[Path, typer.Argument(help="Folder of the recording; its videos are videos/<camera>.*")],
+    recordings: Annotated[
+        list[Path] | None, typer.Argument(metavar="RECORDING...", help="Folders; their videos are videos/<camera>.*")
+    ] = None,
     detector: Annotated[str, typer.Option("--detector", "-d", help=f"One of: {', '.join(detector_names())}.")] = (
         "background"
     ),
@@ -27,19 +29,52 @@ def command(
     workers: Annotated[int | None, typer.Option(min=1, help="Cameras at once; as many as cores by default.")] = None,
     preview: Annotated[bool, typer.Option(help="Draw what was found into RECORDING/preview.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace detections that are there.")] = False,
+    train: Annotated[
+        Path | None,
+        typer.Option(
+            "--train", help="Fit a YOLO segmenter instead, labelled by the background detector, in this folder."
+        ),
+    ] = None,
+    synfish: Annotated[
+        str | None, typer.Option(help="Train on simulated scenes instead of recordings: names with commas, or train.")
+    ] = None,
+    seed_offset: Annotated[int, typer.Option(min=0, help="Other schools of the simulated scenes.")] = 0,
+    only_set: Annotated[bool, typer.Option("--only-set", help="Write the training set, fit nothing.")] = False,
 ) -> None:
     """Find the animals in every video of a recording; a stopped run goes on where it was."""
     values = parse_settings(set_ or [])
+    if train is not None:
+        _train(recordings or [], train, synfish, seed_offset, values, only_set, settings)
+        return
+    if synfish is not None or only_set:
+        raise InputError("--synfish and --only-set belong to --train FOLDER")
     chosen = make_detector(detector, values)
     if settings:
         print_settings(chosen)
         return
-    source = Recording.open(recording)
-    refuse_existing(source, overwrite)
-    report = run(source, detector, values, workers, preview)
-    print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
-    if preview:
-        print(f"look at {source.folder / 'preview'} before tracking")
+    if not recordings:
+        raise InputError("detect: give the folder of a recording")
+    chosen.ready()
+    sources = [Recording.open(folder) for folder in recordings]
+    for source in sources:
+        refuse_existing(source, overwrite)
+    for source in sources:
+        report = run(source, detector, values, workers, preview)
+        print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
+        if preview:
+            print(f"look at {source.folder / 'preview'} before tracking")
+
+
+def _train(
+    recordings: list[Path], out: Path, synfish: str | None, seed_offset: int, values: dict[str, str], only_set: bool,
+    settings: bool,
+) -> None:  # fmt: skip
+    from . import _train_detector
+
+    if settings:
+        _train_detector.print_settings()
+        return
+    _train_detector.train(recordings, out, synfish, seed_offset, values, only_set)
 
 
 command.__doc__ = f"{command.__doc__}\n\n\b\nDetectors:\n{_DETECTORS}"

@@ -74,14 +74,8 @@ def suppress(boxes: Any, scores: Any, iou_threshold: float) -> Any:
     """Return indices of the boxes (N, 4) that overlap no better one by more than the threshold, best first."""
     import torch
 
+    from .masks import distinct_boxes
+
     order = scores.argsort(descending=True, stable=True)
-    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    kept = []
-    while len(order):
-        best, order = order[0], order[1:]
-        kept.append(best)
-        low = torch.maximum(boxes[best, :2], boxes[order, :2])
-        high = torch.minimum(boxes[best, 2:], boxes[order, 2:])
-        both = (high - low).clamp(min=0).prod(1)
-        order = order[both <= iou_threshold * (area[best] + area[order] - both)]
-    return torch.stack(kept) if kept else torch.zeros(0, dtype=torch.int64, device=boxes.device)
+    keep = distinct_boxes(boxes[order].detach().double().cpu().numpy(), float(iou_threshold))
+    return order[torch.from_numpy(keep).to(order.device)]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from ..synfish.raster import COUNT
@@ -151,3 +152,21 @@ def keep_distinct(blobs: list[Blob], score: Array, most: float) -> list[int]:
         if all(overlap(blobs[k], blobs[other]) <= most for other in kept):
             kept.append(k)
     return kept
+
+
+@njit(cache=True)
+def distinct_boxes(boxes, most):  # type: ignore[no-untyped-def]
+    """Whether each box (K, 4), best first, overlaps no better one by more than ``most``; (K,) bool."""
+    count = len(boxes)
+    keep = np.ones(count, np.bool_)
+    for i in range(count):
+        if not keep[i]:
+            continue
+        mine = (boxes[i, 2] - boxes[i, 0]) * (boxes[i, 3] - boxes[i, 1])
+        for j in range(i + 1, count):
+            w = min(boxes[i, 2], boxes[j, 2]) - max(boxes[i, 0], boxes[j, 0])
+            h = min(boxes[i, 3], boxes[j, 3]) - max(boxes[i, 1], boxes[j, 1])
+            if w > 0 and h > 0:
+                other = (boxes[j, 2] - boxes[j, 0]) * (boxes[j, 3] - boxes[j, 1])
+                keep[j] &= w * h <= most * (mine + other - w * h)
+    return keep

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from pydantic import Field
 
 from ..errors import InputError, MissingExtraError
 from .detector import Seen
 from .learned import LearnedDetector, WeightsSettings
-from .masks import Placing, cut_mask
+from .masks import Placing, cut_mask, distinct_boxes
 from .onnx_outputs import LAYOUTS, Found, guess_layout, read_outputs
 from .video import Picture, Video
 
@@ -191,7 +190,7 @@ class OnnxDetector(LearnedDetector):
         rows = rows[np.argsort(-found.score[rows], kind="stable")]
         found = found.select(rows)
         if found.doubles and len(rows):
-            found = found.select(np.flatnonzero(_distinct(found.boxes.astype(np.float64), s.max_overlap)))
+            found = found.select(np.flatnonzero(distinct_boxes(found.boxes.astype(np.float64), s.max_overlap)))
         found = found.select(np.arange(min(len(found.score), s.max_animals)))
         return self._seen(found)
 
@@ -266,21 +265,3 @@ def _colours(text: str | None, default: float) -> Floats:
     except ValueError:
         raise InputError(f"detector onnx: '{text}' is not one number or three with commas between") from None
     return np.broadcast_to(values, (3,)).astype(np.float32)
-
-
-@njit(cache=True)
-def _distinct(boxes, most):  # type: ignore[no-untyped-def]
-    """Whether each box (K, 4), best first, overlaps no better one by more than ``most``; (K,) bool."""
-    count = len(boxes)
-    keep = np.ones(count, np.bool_)
-    for i in range(count):
-        if not keep[i]:
-            continue
-        mine = (boxes[i, 2] - boxes[i, 0]) * (boxes[i, 3] - boxes[i, 1])
-        for j in range(i + 1, count):
-            w = min(boxes[i, 2], boxes[j, 2]) - max(boxes[i, 0], boxes[j, 0])
-            h = min(boxes[i, 3], boxes[j, 3]) - max(boxes[i, 1], boxes[j, 1])
-            if w > 0 and h > 0:
-                other = (boxes[j, 2] - boxes[j, 0]) * (boxes[j, 3] - boxes[j, 1])
-                keep[j] &= w * h <= most * (mine + other - w * h)
-    return keep

@@ -1,5 +1,6 @@
 """The ``yolo`` detector: segmentation and detection models of ultralytics, from weights on this computer."""
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,11 @@ def import_ultralytics(purpose: str = "detector yolo") -> Any:
     try:
         from ultralytics import YOLO
         from ultralytics.nn import tasks
+        from ultralytics.utils import LOGGER
     except ImportError as error:
         package = "ultralytics" if error.name in (None, "ultralytics") else f"{error.name} (for ultralytics)"
         raise MissingExtraError(package, "yolo", purpose) from None
+    LOGGER.setLevel(logging.WARNING)
     tasks.SAFE_LOAD = True  # a variable of the environment is read only once, and perhaps before this
     return YOLO
 
