@@ -17,8 +17,8 @@ from trackfish3d.synfish.rigs import common_point, paper_rig, random_rig
 from trackfish3d.synfish.scenes import FPS, benchmark_scenes, write_school
 from trackfish3d.tracking.registry import make_method
 
-SCHOOLS = (("train7", 21), ("train5", 22))
-"""Scene whose kind of school it is, and offset of its seed: schools that nothing was tuned on."""
+SCHOOLS = (("train7", 16, 21), ("train8", 30, 22))
+"""Scene whose kind of school it is, number of fish, offset of its seed: schools that nothing was tuned on."""
 SEEN = (0, 3, 6)
 CAMERAS = (2, 3, 4, 5, 6)
 RIG_SEEDS = (1, 2)
@@ -55,11 +55,11 @@ def run(label: str, recording: Recording) -> Tracks:
 def bench_rigs(work: Path) -> list[dict[str, Any]]:
     """All schools, rigs and methods; recordings are kept in ``work``."""
     rows = []
-    for name, offset in SCHOOLS:
-        scene = benchmark_scenes([name])[0].model_copy(update={"frames": FRAMES})
+    for name, fish, offset in SCHOOLS:
+        scene = benchmark_scenes([name])[0].model_copy(update={"frames": FRAMES, "fish": fish})
         school, own = scene.build(offset)
         for kind, number, rig in rigs(common_point(own)):
-            folder = work / "rigs" / f"{name}+{offset}-{kind.replace(':', '')}-{number}"
+            folder = work / "rigs" / f"{name}x{fish}+{offset}-{kind.replace(':', '')}-{number}"
             if not (folder / "recording.toml").exists():
                 write_school(
                     school, rig, folder, "detector", 100 * offset + number, FPS, f"{name}, rig {kind} {number}"
@@ -69,7 +69,7 @@ def bench_rigs(work: Path) -> list[dict[str, Any]]:
                 assert recording.truth is not None
                 found = score(recording.truth, run(label, recording), GATE_SYNFISH)
                 kept = {k: found[k] for k in ("mota", "idf1", "switches", "hota")}
-                rows.append({"school": name, "rig": kind, "number": number, "label": label} | kept)
+                rows.append({"school": name, "fish": fish, "rig": kind, "number": number, "label": label} | kept)
             print(name, kind, number, [f"{100 * r['mota']:.1f}" for r in rows[-len(METHODS) :]], flush=True)
     return rows
 
@@ -77,7 +77,7 @@ def bench_rigs(work: Path) -> list[dict[str, Any]]:
 def rigs_section(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Markdown."""
     text = (
-        f"The same schools ({', '.join(f'as {n}' for n, _ in SCHOOLS)}; other seeds, {FRAMES} frames) before "
+        f"The same schools ({', '.join(f'{k} fish as {n}' for n, k, _ in SCHOOLS)}; other seeds, {FRAMES} frames) before "
         "the paper's "
         f"rigs {', '.join(map(str, SEEN))} (3 cameras, seen), and before {len(RIG_SEEDS)} random rigs of each "
         "number of "

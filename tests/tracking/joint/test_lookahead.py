@@ -84,3 +84,24 @@ def test_tracks_that_want_nothing_of_each_other_have_no_other_reading():
     value = np.array([-5.0, 10.0, 9.5, -5.0, 10.0])
     chosen, _, _ = pack(owner, sets, value, 2, 3, 1000)
     assert len(alternatives(owner, sets, value, chosen, 3, 12.0, 1000)) == 0
+
+
+@pytest.mark.parametrize("tracks", [10, 60])
+def test_other_readings_of_a_long_chain_hold_together(tracks):
+    """Each track may also have what its neighbour has: one component, of which only a part is decided again."""
+    rng = np.random.default_rng(tracks)
+    owner = np.repeat(np.arange(tracks), 4)
+    sets = np.full((4 * tracks, 1), -1)
+    sets[1::4, 0] = np.arange(tracks)
+    sets[2::4, 0], sets[3::4, 0] = (np.arange(tracks) + 1) % tracks, (np.arange(tracks) - 1) % tracks
+    value = np.tile([-5.0, 10.0, 8.0, 8.0], tracks) + rng.normal(0, 0.1, 4 * tracks)
+    chosen, _, _ = pack(owner, sets, value, tracks, tracks, 20000)
+    assert (chosen == 4 * np.arange(tracks) + 1).all()
+    other = alternatives(owner, sets, value, chosen, tracks, 12.0, 20000)
+    assert len(other) >= tracks // 2  # a pair that changes places is the other reading of both
+    for reading in other:
+        assert (owner[reading] == np.arange(tracks)).all()
+        held = sets[reading, 0]
+        assert len(np.unique(held[held >= 0])) == (held >= 0).sum()
+        assert 0 < value[chosen].sum() - value[reading].sum() <= 12.0
+        assert 2 <= (reading != chosen).sum() <= 3

@@ -132,10 +132,11 @@ def test_gaps_are_filled_on_a_line():
         np.array([0, 0, 0, 1]), np.array([3, 4, 8, 8]), np.arange(8).reshape(4, 2),
         np.array([[0.0] * 6, [1.0] * 6, [5.0] * 6, [9.0] * 6]), np.tile(np.eye(6), (4, 1, 1)),
     )  # fmt: skip
-    full = fill(paths)
+    full = fill(paths, 4)
     assert full.frame.tolist() == [3, 4, 5, 6, 7, 8, 8]
     np.testing.assert_allclose(full.state[:6, 0], range(6))
     assert (full.members[2:5] == -1).all()
+    assert fill(paths, 3).frame.tolist() == paths.frame.tolist()
 
 
 def test_a_detection_of_two_tracks_stays_with_the_better_one():

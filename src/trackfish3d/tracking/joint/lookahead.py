@@ -14,6 +14,7 @@ from .kernels import correct, hypotheses, look
 from .packing import components, pack
 
 _SETTLED = 30.0  # log-likelihood by which one reading must lead to be taken at once
+_MOST_GROUP = 24  # tracks that are packed again; in a larger component, those nearest by shared detections
 _AGREED = 6  # frames with the same choices after which two readings are one
 
 
@@ -22,12 +23,19 @@ def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  
     """Other choices for groups of tracks that are nearly as good.
 
     Returns other (K, T) hypothesis of each track. For each track whose own hypothesis has a rival that another track
-    must give way to, that hypothesis is forbidden, and the tracks that may share detections with it are packed again.
+    must give way to, that hypothesis is forbidden, and the tracks that may share detections with it are packed again;
+    in a large component only those nearest to it, while the others keep what they have.
     """
     n = chosen.shape[0]
     first = np.searchsorted(owner, np.arange(n + 1))
     label = components(owner, sets, n, n_detections)
     other = np.empty((n, n), np.int64)
+    holder = np.full(n_detections, -1, np.int64)
+    for t in range(n):
+        for c in range(sets.shape[1]):
+            if sets[chosen[t], c] >= 0:
+                holder[sets[chosen[t], c]] = t
+    inside = np.empty(n, np.bool_)
     count = 0
     for t in range(n):
         mine = chosen[t]
@@ -38,7 +46,10 @@ def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  
                 break
         if not rival:
             continue
-        group = np.flatnonzero(label == label[t])
+        inside[:] = label == label[t]
+        if inside.sum() > _MOST_GROUP:
+            _around(t, first, sets, holder, inside)
+        group = np.flatnonzero(inside)
         size = 0
         for s in group:
             size += first[s + 1] - first[s]
@@ -50,11 +61,17 @@ def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  
             s = group[i]
             total += value[chosen[s]]
             for h in range(first[s], first[s + 1]):
+                taken = False
+                for c in range(sets.shape[1]):
+                    d = sets[h, c]
+                    taken = taken or (d >= 0 and holder[d] >= 0 and not inside[holder[d]])
+                if taken:
+                    continue
                 part_owner[k], part_value[k], part_sets[k], part[k] = i, value[h], sets[h], h
                 if h == mine:
                     part_value[k] = -1e9
                 k += 1
-        found, _, _ = pack(part_owner, part_sets, part_value, group.shape[0], n_detections, most_nodes)
+        found, _, _ = pack(part_owner[:k], part_sets[:k], part_value[:k], group.shape[0], n_detections, most_nodes)
         trial = chosen.copy()
         for i in range(group.shape[0]):
             trial[group[i]] = part[found[i]]
@@ -68,6 +85,27 @@ def alternatives(owner, sets, value, chosen, n_detections, doubt, most_nodes):  
             other[count] = trial
             count += 1
     return other[:count]
+
+
+@njit(cache=True)
+def _around(t, first, sets, holder, inside):  # type: ignore[no-untyped-def]
+    """Set inside (T,) to the tracks nearest to t: holders of what it may want, holders of what they may want, ..."""
+    inside[:] = False
+    inside[t] = True
+    queue = np.empty(_MOST_GROUP, np.int64)
+    queue[0] = t
+    begin, end = 0, 1
+    while begin < end:
+        s = queue[begin]
+        begin += 1
+        for h in range(first[s], first[s + 1]):
+            for c in range(sets.shape[1]):
+                if sets[h, c] >= 0:
+                    other = holder[sets[h, c]]
+                    if other >= 0 and not inside[other] and end < _MOST_GROUP:
+                        inside[other] = True
+                        queue[end] = other
+                        end += 1
 
 
 @njit(cache=True)

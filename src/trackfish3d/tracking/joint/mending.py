@@ -59,7 +59,7 @@ def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings:
                     break
                 prior *= 2.0
                 continue
-            paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))))
+            paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
         paths = filtered(rig, sights, paths, belief)
         smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
     forth, back = filter_both(rig, sights, paths, belief)
@@ -87,10 +87,10 @@ def filtered(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief) -> Pa
     return Paths(paths.name, paths.frame, paths.members, state, cov)
 
 
-def fill(paths: Paths) -> Paths:
-    """Add rows without detections in the gaps of tracks, on a straight line."""
+def fill(paths: Paths, most: int) -> Paths:
+    """Add rows without detections in gaps of at most so many frames, on a straight line."""
     step = np.diff(paths.frame)
-    at = np.flatnonzero((np.diff(paths.name) == 0) & (step > 1))
+    at = np.flatnonzero((np.diff(paths.name) == 0) & (step > 1) & (step <= most))
     missing = step[at] - 1
     before = np.repeat(at, missing)
     ahead = np.arange(missing.sum()) - np.repeat(np.cumsum(missing) - missing, missing) + 1

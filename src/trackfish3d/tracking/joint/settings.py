@@ -24,6 +24,7 @@ class JointSettings(MethodSettings):
     gate: float = Field(default=20.0, gt=0, description="largest squared distance of a detection, in deviations")
     dart_share: float = Field(default=0.01, ge=0, lt=1, description="chance of a dart in a frame")
     stitch_gap: int = Field(default=60, ge=0, description="frames over which fragments are joined")
+    fill_gap: int = Field(default=30, ge=0, description="frames over which the gap of a join is filled by a line")
     stitch_prior: float = Field(default=15.0, description="log-odds that a lost animal is one that appears later")
     swap_least: float = Field(default=2.0, description="log-odds at which two tracks are exchanged")
     swap_reach: float = Field(default=1.0, ge=0, description="distance of tracks that may be exchanged, body lengths")
