@@ -18,7 +18,9 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-from joint_doubt import bench_doubt, doubt_section, draw_doubt
+from joint_doubt import CROWD, bench_doubt, doubt_section, draw_doubt
+from joint_fit_doubt import CROWDS
+from joint_goals import goals_section
 from joint_growth import bench_growth, draw_growth, growth_section
 from joint_points import bench_points, points_section
 from joint_rigs import bench_rigs, rigs_section
@@ -34,6 +36,7 @@ from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 PARTS = ("points", "rigs", "growth", "doubt", "stages")
 SEEDS = 3
 DOUBT = ("test1", "test2", "test3", "test4", "test5", "test6", "thirty", "hundred")
+CROWD_SEEDS = (50, 51)  # the curve was fitted on others
 STAGES = (("train3", 1), ("train5", 1), ("train8", 1), ("train5", 2), ("train8", 2))
 DENSE = ("thirty", "hundred")
 DENSE_SEED = 12  # of dense schools, where --dense has none
@@ -51,8 +54,14 @@ def scene(name: str, seed: int, arguments: argparse.Namespace) -> Recording:
 
 
 def doubt_scenes(arguments: argparse.Namespace) -> dict[str, Recording]:
-    """Test scenes and dense ones of three seeds, and 3D-ZeF where it is at hand."""
+    """Test scenes and dense ones of three seeds, crowded schools, and 3D-ZeF where it is at hand."""
     found = {f"{name}-{seed}": scene(name, seed, arguments) for name in DOUBT for seed in range(SEEDS)}
+    for base, fish in CROWDS:
+        for seed in CROWD_SEEDS:
+            folder = arguments.work / f"{base}x{fish}-{seed}"
+            if not (folder / "recording.toml").is_file():
+                write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": fish}), folder, seed_offset=seed)
+            found[f"{CROWD}-{base}x{fish}-{seed}"] = Recording.open(folder)
     try:
         source = zef_folder(arguments.data)
     except InputError as error:
@@ -98,6 +107,7 @@ def write_report(results: dict[str, Any], out: Path) -> None:
         f"{made}.\n"
     )
     parts = ["# The joint tracker against its goals\n", text]
+    parts += goals_section(out.resolve().parent, results)
     sections = {"points": points_section, "rigs": rigs_section, "growth": growth_section, "doubt": doubt_section}
     for part, section in sections.items():
         if part in results:

@@ -16,6 +16,7 @@ from trackfish3d.tracking.registry import make_method
 from trackfish3d.tracking.suspects import Suspect
 
 EDGES = np.array([0.0, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.5, 0.7, 1.0 + 1e-9])
+CROWD = "crowd"
 LASTS = 10  # frames of known identity that a track must spend with an animal for it to count
 REACH = 10  # frames between an event and the link or suspect that speaks for it: where two cross is not defined closer
 
@@ -187,16 +188,24 @@ def doubt_section(rows: Sequence[dict[str, Any]]) -> list[str]:
         "suspect is right if "
         f"such an event is within {REACH} frames and, for a swap, the track went over to the animal that the other was "
         "until then. Links and suspects at the ends of tracks, where the truth cannot tell, are left out. The curve "
-        "that gives the chances was fitted on crowded schools of other seeds (`benchmarks/joint_fit_doubt.py`).\n"
+        "that gives the chances was fitted on crowded schools of other seeds (`benchmarks/joint_fit_doubt.py`). Tracks "
+        "of the test scenes hardly ever change animals, so crowded schools that neither a test nor that fit has are "
+        "judged beside them.\n"
     )
-    head = ["| chance to be wrong | links | claimed, mean % | observed % | suspects | claimed, mean % | observed % |"]
-    lines = [*head, "|---|" + "---:|" * 6]
-    links, suspects = summed(rows, "links"), summed(rows, "suspects")
-    for k in range(len(EDGES) - 1):
-        cells = []
-        for n, claimed, happened in (links[:, k], suspects[:, k]):
-            cells += [f"{n:.0f}", *(f"{100 * x / n:.3g}" if n else "" for x in (claimed, happened))]
-        lines.append(f"| {EDGES[k]:g} to {EDGES[k + 1]:.3g} | {' | '.join(cells)} |")
+    tables = []
+    for words, mine in split_rows(rows).items():
+        links, suspects = summed(mine, "links"), summed(mine, "suspects")
+        lines = [
+            f"| {words}: chance to be wrong | links | claimed, mean % | observed % | suspects "
+            "| claimed, mean % | observed % |",
+            "|---|" + "---:|" * 6,
+        ]
+        for k in range(len(EDGES) - 1):
+            cells = []
+            for n, claimed, happened in (links[:, k], suspects[:, k]):
+                cells += [f"{n:.0f}", *(f"{100 * x / n:.3g}" if n else "" for x in (claimed, happened))]
+            lines.append(f"| {EDGES[k]:g} to {EDGES[k + 1]:.3g} | {' | '.join(cells)} |")
+        tables.append("\n".join(lines) + "\n")
     more = ["| scenes | number | events | expected from links | named by a suspect | first ten suspects right |"]
     more += ["|---|" + "---:|" * 5]
     for kind in [*dict.fromkeys(r["kind"] for r in rows), "all"]:
@@ -205,7 +214,14 @@ def doubt_section(rows: Sequence[dict[str, Any]]) -> list[str]:
         cells = [str(len(mine)), str(sum(r["events"] for r in mine)), f"{sum(r['expected'] for r in mine):.1f}"]
         cells += [str(sum(r["named"] for r in mine)), f"{first[0]} of {first[1]}"]
         more.append(f"| {kind} | {' | '.join(cells)} |")
-    return ["## Doubt\n", text, "\n".join(lines) + "\n", "\n".join(more) + "\n", "![reliability](reliability.png)\n"]
+    return ["## Doubt\n", text, *tables, "\n".join(more) + "\n", "![reliability](reliability.png)\n"]
+
+
+def split_rows(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Scenes of the tests, and crowded schools, where there is more to be wrong about."""
+    crowd = [r for r in rows if r["kind"] == CROWD]
+    found = {"scenes of the tests": [r for r in rows if r["kind"] != CROWD], "crowded schools": crowd}
+    return {words: mine for words, mine in found.items() if mine}
 
 
 def draw_doubt(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -214,21 +230,26 @@ def draw_doubt(rows: Sequence[dict[str, Any]], path: Path) -> None:
     panels = np.atleast_1d(figure.subplots(1, 2, sharex=True, sharey=True))
     lowest = 1e-6
     for axes, what in zip(panels, ("links", "suspects"), strict=True):
-        count, claimed, happened = summed(rows, what)
-        some = count > 0
-        n, x, y = count[some], np.maximum(claimed[some] / count[some], lowest), happened[some] / count[some]
-        low, high = (
-            beta.ppf(0.05, happened[some] + 0.5, n - happened[some] + 0.5),
-            beta.ppf(0.95, happened[some] + 0.5, n - happened[some] + 0.5),
-        )
-        shown = np.maximum(y, lowest)
-        axes.errorbar(x, shown, np.maximum([shown - low, high - shown], 0), fmt="o-", ms=5, capsize=2, lw=1)
-        for a, b, m, h in zip(x, shown, n, happened[some], strict=True):
-            axes.annotate(f"{h:.0f}/{m:.0f}", (a, b), fontsize=7, xytext=(4, -9), textcoords="offset points")
+        for (words, mine), colour in zip(split_rows(rows).items(), ("C0", "C1"), strict=False):
+            count, claimed, happened = summed(mine, what)
+            some = count > 0
+            n, k, x = count[some], happened[some], np.maximum(claimed[some] / count[some], lowest)
+            low = np.where(k > 0, beta.ppf(0.05, k + 0.5, n - k + 0.5), lowest / 10)
+            high = beta.ppf(0.95, k + 0.5, n - k + 0.5)
+            x = x * (0.93 if colour == "C0" else 1.07)  # side by side
+            axes.vlines(x, low, high, lw=1.5, color=colour, alpha=0.7)
+            axes.plot(x[k > 0], (k / n)[k > 0], "o", ms=5, color=colour, label=words)
+            for a, b, m, h in zip(x, high, n, k, strict=True):
+                where, side = ((-1, 2), "right") if colour == "C0" else ((1, 2), "left")
+                axes.annotate(
+                    f"{h:.0f}/{m:.0f}", (a, b), fontsize=6, xytext=where, textcoords="offset points", color=colour,
+                    ha=side,
+                )  # fmt: skip
         axes.plot([lowest, 1], [lowest, 1], "--", color="0.5", lw=1)
         axes.set(xscale="log", yscale="log", xlabel="claimed chance to be wrong", title=what)
         axes.set(xlim=(lowest / 2, 1.5), ylim=(lowest / 2, 1.5))
         axes.grid(alpha=0.25)
     panels[0].set(ylabel="observed share")
+    panels[0].legend(frameon=False, fontsize=8, loc="upper left")
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=130, bbox_inches="tight")

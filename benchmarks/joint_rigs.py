@@ -77,8 +77,8 @@ def bench_rigs(work: Path) -> list[dict[str, Any]]:
 def rigs_section(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Markdown."""
     text = (
-        f"The same schools ({', '.join(f'{k} fish as {n}' for n, k, _ in SCHOOLS)}; other seeds, {FRAMES} frames) before "
-        "the paper's "
+        f"The same schools ({', '.join(f'{k} fish as {n}' for n, k, _ in SCHOOLS)}; other seeds, {FRAMES} frames) "
+        "before the paper's "
         f"rigs {', '.join(map(str, SEEN))} (3 cameras, seen), and before {len(RIG_SEEDS)} random rigs of each "
         "number of "
         "cameras with curved lenses (`simulate --rig random:N`). Mean ± deviation over rigs and schools; gate "
