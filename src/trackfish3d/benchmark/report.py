@@ -50,6 +50,9 @@ def _words(suite: Suite, results: Results) -> str:
         f" Each scene was simulated {seeds} times with other schools of the same kind: numbers are the mean over them, "
         "± the standard deviation of one school."
     )
+    few = {label: len({r["seed"] for r in results if r["label"] == label}) for label in _labels(results)}
+    less = ", ".join(f"{count} of `{label}`" for label, count in few.items() if count < seeds)
+    spread += f" Fewer schools were run of some methods: {less}." if less else ""
     return (
         f"A point counts when it is within {suite.gate:.1f} {unit} of the truth. The paper's numbers are in brackets; "
         "its MTBF is matched frames / runs, ours MTBFs. `oracle` is told which detections belong together and links "

@@ -116,6 +116,7 @@ def run_suite(suite: Suite, out: Path, workers: int, done: Done, keep: Sequence[
     folders = prepare_scenes(suite, out, workers, done)
     source = None if suite.source is None else str(suite.source)
     jobs = [Job(s.name, v, suite.gate, source, s.base, s.seed) for s in suite.scenes for v in suite.variants]
+    jobs = [job for job in jobs if job.variant.label not in keep or (job.scene, job.variant.label) in kept]
     finished = 0
 
     def heard(result: dict[str, Any]) -> None:
@@ -134,19 +135,23 @@ def run_suite(suite: Suite, out: Path, workers: int, done: Done, keep: Sequence[
 
 
 def kept_results(path: Path, suite: Suite, labels: Sequence[str]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Results of ``labels`` in an earlier ``results.json`` by scene and label, all of them."""
+    """Results of ``labels`` in an earlier ``results.json`` by scene and label.
+
+    A label may lack some scenes, which then stay without it, but not all.
+    """
     if not labels:
         return {}
     if unknown := set(labels) - {v.label for v in suite.variants}:
         raise InputError(f"--keep {', '.join(sorted(unknown))}: not among the methods of this run")
     try:
         scenes = json.loads(path.read_text("utf-8"))["scenes"]
-        wanted = [(s.name, label) for s in suite.scenes for label in labels]
-        return {(s, label): {"scene": s, "label": label} | scenes[s][label] for s, label in wanted}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{path}: has no results of {', '.join(labels)} for every scene; run without --keep"
-        ) from error
+        wanted = [(s.name, label) for s in suite.scenes for label in labels if label in scenes.get(s.name, {})]
+        found = {(s, label): {"scene": s, "label": label} | scenes[s][label] for s, label in wanted}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        found = {}
+    if missing := set(labels) - {label for _, label in found}:
+        raise InputError(f"{path}: has no results of {', '.join(sorted(missing))}; run without --keep")
+    return found
 
 
 def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[str, Path]:
