@@ -1,12 +1,12 @@
 """Fitting a YOLO segmenter to a training set, from its description alone: no weights are downloaded."""
 
 import csv
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field
 
 from ..errors import InputError
@@ -15,7 +15,7 @@ from ._torch import pick_device
 from .training_set import SetReport, SetSettings
 from .yolo import import_ultralytics, load_yolo
 
-_FIT = "fit"
+_FIT, _MARK = "fit", "settings.json"
 
 
 class TrainSettings(SetSettings):
@@ -52,25 +52,33 @@ def fit(report: SetReport, settings: TrainSettings, tell: Callable[[dict[str, fl
     A fit that was stopped goes on after its last whole epoch. ``tell`` gets losses and scores of each epoch.
     """
     out = report.folder / "model.pt"
-    last = report.folder / _FIT / "weights" / "last.pt"
-    stopped = last.is_file() and _unfinished(report.folder / _FIT, settings)
-    if out.is_file() and not stopped:
+    weights = report.folder / _FIT / "weights"
+    reached = epochs_done(report.folder / _FIT, settings)
+    if reached < settings.epochs or not (weights / "last.pt").is_file():
+        _train(report, settings, reached > 0, tell)
+    elif out.is_file():
         return out
+    write_model(weights / ("best.pt" if (weights / "best.pt").is_file() else "last.pt"), out, settings.size)
+    return out
+
+
+def _train(
+    report: SetReport, settings: TrainSettings, resume: bool, tell: Callable[[dict[str, float]], None] | None
+) -> None:
+    """Let ultralytics fit, from the beginning or from its last whole epoch."""
     make = import_ultralytics("detect --train")
-    if stopped:
-        model = make(str(last))
+    if resume:
+        model = make(str(report.folder / _FIT / "weights" / "last.pt"))
         options: dict[str, Any] = {"resume": True}
     else:
         shutil.rmtree(report.folder / _FIT, ignore_errors=True)
         model = load_yolo(Path(settings.model))
         options = _options(report, settings)
+        with atomic_path(report.folder / _FIT / _MARK) as temporary:
+            temporary.write_text(json.dumps(settings.model_dump(mode="json")), encoding="utf-8")
     if tell is not None:
         model.add_callback("on_fit_epoch_end", lambda t: tell(_epoch(t)) if t.epoch < settings.epochs else None)
-    (report.folder / _FIT).mkdir(parents=True, exist_ok=True)
     model.train(trainer=_trainer(), **options)
-    best = report.folder / _FIT / "weights" / "best.pt"
-    write_model(best if best.is_file() else last, out, settings.size)
-    return out
 
 
 def _options(report: SetReport, settings: TrainSettings) -> dict[str, Any]:
@@ -106,20 +114,21 @@ def _epoch(trainer: Any) -> dict[str, float]:
     return {"epoch": trainer.epoch + 1, **{k.split("/")[-1]: float(v) for k, v in losses.items()}, **scores}
 
 
-def _unfinished(folder: Path, settings: TrainSettings) -> bool:
-    """Whether a fit of these settings was stopped before its end: ultralytics strips a finished one."""
+def epochs_done(folder: Path, settings: TrainSettings) -> int:
+    """Whole epochs of a fit with these settings; 0 where there is none, all of them where one has ended early."""
     try:
-        said = yaml.safe_load((folder / "args.yaml").read_text(encoding="utf-8"))
-        same = said["epochs"] == settings.epochs and said["seed"] == settings.seed and said["batch"] == settings.batch
-        same = same and said["imgsz"] == (settings.tile or settings.size)
-    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
-        return False
-    if not same:
-        return False
+        if json.loads((folder / _MARK).read_text(encoding="utf-8")) != settings.model_dump(mode="json"):
+            return 0
+    except (OSError, ValueError):
+        return 0
+    if not (folder / "weights" / "last.pt").is_file():
+        return 0
+    import_ultralytics("detect --train")
     from ultralytics.nn.tasks import torch_safe_load
 
     checkpoint, _ = torch_safe_load(str(folder / "weights" / "last.pt"), safe_only=True)
-    return bool(checkpoint.get("optimizer") is not None and 0 <= int(checkpoint.get("epoch", -1)) + 1 < settings.epochs)
+    # the optimiser is stripped from the weights of a fit that has ended
+    return settings.epochs if checkpoint.get("optimizer") is None else int(checkpoint["epoch"]) + 1
 
 
 def write_model(weights: Path, out: Path, size: int) -> None:
