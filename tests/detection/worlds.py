@@ -51,3 +51,35 @@ def encode(
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return path
+
+
+def ellipse(size: tuple[int, int], u: float, v: float, a: float, b: float, angle: float) -> np.ndarray:
+    """(H, W) bool mask of a filled ellipse with these half axes, px, turned by ``angle``."""
+    y, x = np.mgrid[: size[1], : size[0]]
+    along = (x - u) * np.cos(angle) + (y - v) * np.sin(angle)
+    across = (y - v) * np.cos(angle) - (x - u) * np.sin(angle)
+    return (along / a) ** 2 + (across / b) ** 2 <= 1
+
+
+def swimming(
+    frames: int,
+    size: tuple[int, int] = (200, 150),
+    fish: int = 3,
+    *,
+    dark: int = 60,
+    ground: float = 130.0,
+    seed: int = 0,
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Grainy pictures (H, W, 3) of ellipses on circles of their own, and the masks (F, N, H, W) that are in them."""
+    rng = np.random.default_rng(seed)
+    floor = ground + 6 * np.sin(np.arange(size[0]) / 9.0)[None, :] * np.ones((size[1], 1))
+    pictures, masks = [], np.zeros((frames, fish, size[1], size[0]), bool)
+    for f in range(frames):
+        picture = floor + 1.5 * rng.standard_normal(floor.shape)
+        for k in range(fish):
+            turn = 0.05 * f * (1 + 0.3 * k) + 2.1 * k
+            u, v = size[0] * (0.5 + 0.38 * np.cos(turn)), size[1] * (0.5 + (0.2 + 0.09 * k) * np.sin(turn))
+            masks[f, k] = ellipse(size, u, v, 13, 5, turn + np.pi / 2)
+            picture = np.where(masks[f, k], picture - dark, picture)
+        pictures.append(np.repeat(np.clip(picture, 0, 255).astype(np.uint8)[:, :, None], 3, axis=2))
+    return pictures, masks
