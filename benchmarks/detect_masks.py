@@ -8,7 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from trackfish3d.cameras import Camera
 from trackfish3d.detection.blobs import Blob
-from trackfish3d.detection.detector import Detector
+from trackfish3d.detection.detector import Detector, Seen
 from trackfish3d.detection.video import Video
 from trackfish3d.synfish.body import BodyMesh
 from trackfish3d.synfish.observe import pose_frame
@@ -109,14 +109,18 @@ def _fate(inside: np.ndarray, area: np.ndarray, size: np.ndarray, k: int) -> str
     return "split" if inside[most, k] < 0.5 * size[k] and (inside[:, k] > 0.1 * size[k]).sum() > 1 else "outline"
 
 
-def score_view(detector: Detector, path: Path, camera: Camera, school: School, mesh: BodyMesh, every: int = 1) -> Tally:
+def score_view(
+    detector: Detector, path: Path, camera: Camera, school: School, mesh: BodyMesh, every: int = 1
+) -> tuple[Tally, list[tuple[int, Seen]]]:
     """Detect in one camera's video of a school, and compare every so many pictures with the masks as drawn."""
     video = Video.open(path)
     detector.prepare(video)
     view, row, tally = View(*camera.size), camera.packed, Tally()
+    found = []
     for picture in video.read():
         seen = detector.see(picture)
+        found.append((picture.number, seen))
         if picture.number % every == 0:
             sums, _ = view.draw(row, pose_frame(school, mesh, picture.number), mesh.triangles)
             judge(view.owner, sums, list(seen.masks or ()), tally)
-    return tally
+    return tally, found

@@ -1,0 +1,77 @@
+"""Some 50 zebrafish in a bowl, seen by three cameras above the water: from boards and films to tracks."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench_calibrate import CHANCE_LAG, agreement
+from bench_run import call, draw
+from trackfish3d.evaluation.blind import held_out_error, track_lengths
+from trackfish3d.recordings import Recording
+
+OPTIONS = {"given": (), "fitted": ("--fit-board", "--refine-lens", "--square-pixels")}
+
+
+def bristol(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:
+    """Calibrate from floating boards, detect three views of 57 frames, track through water; pictures stay in work."""
+    if data is None:
+        return None
+    data = data / "bristol"
+    boards = [f"cam-{k}={data}/calibration/cam_{k}-*.tiff" for k in (1, 2, 3)]
+    boards += ["--board", "chessboard:23x15:16", "--floating", "all", "--intrinsics", str(data / "intrinsics.json")]
+    films = [data / f"cam-{k}.mp4" for k in (1, 2, 3)]
+    results: dict[str, Any] = {}
+    for name, options in OPTIONS.items():
+        folder = work / f"bristol-{name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        call("calibrate", *boards, *options, "--out", folder / "cameras.toml")
+        call("run", *films, "--cameras", folder / "cameras.toml", "--out", folder / "run")
+        results[name] = measure(Recording.open(folder / "run")) | {"rms_px": reprojection(boards, options)}
+        print(name, results[name], flush=True)
+        if name == "fitted":
+            draw(Recording.open(folder / "run"), work)
+    return results
+
+
+def reprojection(boards: list[str], options: tuple[str, ...]) -> dict[str, float]:
+    """RMS of the boards' corners, px, all and by camera, as `calibrate` reports it."""
+    from trackfish3d.calibration import Board, Plan, Surface, Tank, calibrate, examine, find_boards, parse_sources
+    from trackfish3d.calibration.lenses import read_lenses
+
+    board = Board.parse("chessboard:23x15:16")
+    corners = find_boards(parse_sources(boards[:3]), board)
+    known = read_lenses(Path(boards[-1]), corners)
+    tank = Tank(surfaces=[Surface(point=(0, 0, 0), normal=(0, 0, 1))])
+    more = {"fit_board": True, "refine": True, "square_pixels": True} if options else {}
+    quality = examine(
+        calibrate(corners, Plan(board, known=known, floating=frozenset(corners.moments), tank=tank, **more))
+    )
+    return {"all": quality.rms_px} | {c.name: c.rms_px for c in quality.cameras}
+
+
+def measure(recording: Recording) -> dict[str, Any]:
+    found, tracks, frames = recording.detections, recording.tracks, recording.info.frame_count
+    views = [
+        [found.centroids[(found.frame == f) & (found.camera == c)] for f in range(frames)]
+        for c in range(len(recording.rig))
+    ]
+    triples, count, left_out, _ = agreement(recording.rig, views)
+    by_chance, of, _, _ = agreement(recording.rig, views, CHANCE_LAG)
+    length = track_lengths(tracks.frame, tracks.track).to_dict()
+    seen = (tracks.detection >= 0).sum(axis=1)[tracks.observed]
+    return {
+        "detections_a_frame": [float(n / frames) for n in count],
+        "agree_in_three_views": [float(triples / n) for n in count],
+        "agree_by_chance": float(by_chance / of[0]),
+        "left_out_median_px": float(np.median(left_out)),
+        "left_out_p90_px": float(np.quantile(left_out, 0.9)),
+        "tracks": held_out_error(recording.rig, tracks, found).to_dict() | length | {
+            "frames": frames,
+            "half_or_longer": int((np.bincount(tracks.track) >= frames / 2).sum()),
+            "points_in_three_views": float((seen == 3).mean()),
+            "points_a_frame": len(tracks) / frames,
+        },
+    }  # fmt: skip
