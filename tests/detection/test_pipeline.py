@@ -166,6 +166,14 @@ def test_what_cannot_be_detected_in_is_refused_in_one_line(films: Path, tmp_path
         assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_says_a_wrong_rate_is_used_where_the_rate_is_known(films: Path, tmp_path: Path) -> None:
+    slow = encode(tmp_path / "slow.mp4", swimming(5)[0], fps=10)
+    recording = record(tmp_path / "rec", {"left": films / "left.mp4", "right": slow})
+    videos, notes = pipeline.check_videos(recording, any_rate=True)
+    assert set(videos) == {"left", "right"}
+    assert "left has 30 frames a second, right 10; taken as 30 for both" in notes
+
+
 def test_one_bad_camera_of_two_stops_the_others(films: Path, tmp_path: Path) -> None:
     recording = record(tmp_path / "rec", both(films))
     with pytest.raises(InputError, match="region"):

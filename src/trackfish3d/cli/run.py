@@ -70,7 +70,7 @@ def command(
     _refuse_foreign(out)
     run = _Run(
         out, rig, films, rate, offsets, method, chosen, detector, parse_settings(detect_set or []), truth, gate, model,
-        workers,
+        workers, any_rate=fps is not None,
     )  # fmt: skip
     with Runner(out, again) as runner:
         missing = [n for n in whole.names if n not in films]
@@ -97,6 +97,7 @@ class _Run:
     gate: float | None
     model: Path | None
     workers: int | None
+    any_rate: bool
 
     def _file(self, name: str) -> Path:
         return self.folder / name
@@ -138,7 +139,10 @@ class _Run:
                 done[camera] = frames
                 report(sum(done.values()), total)
 
-            made = detect(recording, self.detector, self.detector_settings, workers=self.workers, progress=progress)
+            made = detect(
+                recording, self.detector, self.detector_settings, workers=self.workers, progress=progress,
+                any_rate=self.any_rate,
+            )  # fmt: skip
             rates = [f"{c.detections / max(c.frames, 1):.1f}" for c in made.cameras]
             return "\n".join([f"{made.detections} detections, {' / '.join(rates)} a frame", *made.notes])
 

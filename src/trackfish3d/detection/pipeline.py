@@ -44,10 +44,11 @@ class Report:
         return sum(c.detections for c in self.cameras)
 
 
-def check_videos(recording: Recording) -> tuple[dict[str, Path], list[str]]:
+def check_videos(recording: Recording, any_rate: bool = False) -> tuple[dict[str, Path], list[str]]:
     """Videos of a recording by camera, and what is strange about them together.
 
-    An `InputError` where they cannot be used: none at all, another size than calibrated, other frame rates.
+    An `InputError` where they cannot be used: none at all, another size than calibrated, other frame rates (unless
+    ``any_rate``: a file may say a wrong one, and frames belong together by their numbers).
     """
     videos = recording.videos
     if not videos:
@@ -65,11 +66,11 @@ def check_videos(recording: Recording) -> tuple[dict[str, Path], list[str]]:
     rates = {name: v.fps for name, v in opened.items()}
     slow, fast = min(rates, key=lambda n: rates[n]), max(rates, key=lambda n: rates[n])
     if rates[fast] > 1.01 * rates[slow]:
-        raise InputError(
-            f"{recording.folder}: {fast} has {rates[fast]:g} frames a second, {slow} {rates[slow]:g}; frames would not "
-            "belong together; convert one of them"
-        )
-    if abs(rates[slow] / recording.fps - 1) > 0.01:
+        differ = f"{fast} has {rates[fast]:g} frames a second, {slow} {rates[slow]:g}"
+        if not any_rate:
+            raise InputError(f"{recording.folder}: {differ}; frames would not belong together; convert one of them")
+        notes.append(f"{differ}; taken as {recording.fps:g} for both")
+    elif abs(rates[slow] / recording.fps - 1) > 0.01:
         notes.append(f"videos have {rates[slow]:g} frames a second, recording.toml says {recording.fps:g}")
     counts = {name: v.count for name, v in opened.items()}
     longest = max(counts.values())
@@ -87,15 +88,17 @@ def detect(
     workers: int | None = None,
     progress: Progress | None = None,
     previews: bool = True,
+    any_rate: bool = False,
 ) -> Report:
     """Detect animals in all videos of a recording and write its ``detections.parquet``.
 
     A run that was stopped goes on where it was when it is called again with the same detector and settings. What
     the detector learnt is written to ``detections.settings.json``, pictures to look at to ``preview/<camera>.png``.
+    ``any_rate``: the recording's frame rate holds, whatever the videos say.
     """
     chosen = make_detector(detector, settings)
     chosen.ready()
-    videos, notes = check_videos(recording)
+    videos, notes = check_videos(recording, any_rate)
     work = recording.folder / ".detect"
     cores = os.cpu_count() or 1
     workers = max(1, min(len(videos), workers or cores))
