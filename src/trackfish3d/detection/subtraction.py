@@ -22,13 +22,14 @@ from .video import Picture, Video
 
 _MARGIN = 3  # pixels around an animal from which the background learns nothing
 _WARM_UP, _WARM_UP_BYTES = 24, 100_000_000  # frames, and pixels of them at most
+_SAMPLE_BYTES = 155_000_000  # pixels of the samples at most: learning takes about six times as many bytes
 _DRIFT_EVERY = 8  # frames between two steps of the still background
 
 
 class BackgroundSettings(DetectorSettings):
     """Settings of the background detector. What is None is learnt from the video."""
 
-    samples: int = Field(48, ge=5, le=250, description="pictures over the video that make the background")
+    samples: int | None = Field(None, ge=5, le=250, description="pictures over the video that make the background")
     low: float = Field(3.0, gt=0, le=30, description="standard deviations off the background of a blob's pixels")
     high: float = Field(6.0, gt=0, le=60, description="standard deviations of the brightest fifth of a blob's pixels")
     faint: float = Field(0.2, ge=0, lt=1, description="share of the animals' contrast below which pixels are shadow")
@@ -57,7 +58,8 @@ class BackgroundDetector(Detector):
         s: BackgroundSettings = self.settings
         if not video.count:
             raise InputError(f"{video.path}: has no frames")
-        self.background = Background.learn(video, s.samples, threads)
+        few = int(np.clip(_SAMPLE_BYTES // (video.size[0] * video.size[1]), 16, 48))
+        self.background = Background.learn(video, s.samples or few, threads)
         self._outside = None if s.region is None else ~inside_polygon(s.region, video.size)
         self.fps = video.fps
         self.look = self._chosen(learn_look(self, video, threads))
