@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..cameras import CameraRig, pair_residuals
 from ..files import atomic_path
 from ..recordings import Detections
+from .agreement import agreed_pairs
 
 
 def pseudo_labels(
@@ -38,7 +39,8 @@ def pseudo_labels(
 class PseudoLabels:
     """Pseudo-labels of a recording, positives only: flat pairs with offsets per frame.
 
-    ``offsets`` (F + 1,); ``first``, ``second`` (P,) index within the frame; ``confidence`` (P,).
+    ``offsets`` (F + 1,); ``first``, ``second`` (P,) index within the frame; ``confidence`` (P,), negative for pairs
+    about which nothing is known.
     """
 
     def __init__(
@@ -71,6 +73,23 @@ class PseudoLabels:
             np.concatenate([*seconds, empty]).astype(np.int32),
             np.concatenate([*confidences, empty]).astype(np.float32),
         )
+
+    def agreed(self, detections: Detections) -> "PseudoLabels":
+        """Labels after one choice a frame that all views agree on, see `agreed_pairs`.
+
+        Pairs chosen keep their confidence, undecided ones have -1, and those of two animals are left out.
+        """
+        confidence = agreed_pairs(
+            detections.camera.astype(np.int64),
+            detections.offsets,
+            self.offsets,
+            self.first,
+            self.second,
+            self.confidence,
+        )
+        stay = confidence != 0
+        starts = np.append(0, np.cumsum(stay))[self.offsets].astype(np.int64)
+        return PseudoLabels(starts, self.first[stay], self.second[stay], confidence[stay])
 
     @classmethod
     def cached(cls, rig: CameraRig, detections: Detections, folder: Path) -> "PseudoLabels":

@@ -1,6 +1,6 @@
 """What training sees of a recording: detections, calibration and geometric pseudo-labels. Never truth."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +67,13 @@ class Scene:
             raise InputError(f"{name}: no pair of detections of two cameras agrees; is the calibration the right one?")
         return cls(name, rig, detections, raw_features(rig, detections, extra), labels)
 
+    def agreed(self) -> "Scene":
+        """Return the scene with labels that all views agree on, see `PseudoLabels.agreed`."""
+        labels = self.labels.agreed(self.detections)
+        if not (labels.confidence > 0).any():
+            raise InputError(f"{self.name}: no three views agree on an animal; train with --set agreed_labels=false")
+        return replace(self, labels=labels)
+
     def windows(self, pairs: int, stride: int = 1, shift: int = 0) -> list[NDArray[np.int64]]:
         """Frames (indices) of windows of `pairs` pairs, `stride` frames apart, from the `shift`-th frame on.
 
@@ -95,7 +102,10 @@ class Scene:
         return _tokens(self.raw, self.detections.offsets, frames)  # type: ignore[no-any-return]
 
     def dense_labels(self, frames: NDArray[np.int64], keep: Bools) -> tuple[NDArray[np.int8], F32]:
-        """Labels G and confidences C (B, N, N) of frames (B,); -1 on pairs of one camera, or not in `keep` (B, N)."""
+        """Labels G and confidences C (B, N, N) of frames (B,).
+
+        -1 on pairs of one camera, on undecided ones, and where a detection is not in `keep` (B, N).
+        """
         labels, det = self.labels, self.detections
         return _dense(  # type: ignore[no-any-return]
             det.camera, det.offsets, labels.offsets, labels.first, labels.second, labels.confidence, frames, keep
@@ -136,8 +146,8 @@ def _dense(camera, offsets, starts, first, second, confidence, frames, keep):  #
         for p in range(starts[f], starts[f + 1]):
             i, j = first[p], second[p]
             if keep[b, i] and keep[b, j]:
-                label[b, i, j] = 1
-                weight[b, i, j] = confidence[p]
+                label[b, i, j] = 1 if confidence[p] > 0 else -1
+                weight[b, i, j] = max(confidence[p], np.float32(0))
     return label, weight
 
 

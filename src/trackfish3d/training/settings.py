@@ -20,6 +20,7 @@ class TrainingSettings(BaseModel):
     clip_norm: float = Field(5.0, gt=0)
     window: int = Field(1, ge=1, description="consecutive pairs a window; 1 is the paper's")
     windows_a_step: int = Field(1, ge=1, description="windows whose gradients make one step")
+    agreed_labels: bool = Field(False, description="of plausible pairs only those that all views agree on are labels")
     shuffle: bool = Field(False, description="windows in random order; the paper keeps the order of time")
     reuse_features: bool = Field(True, description="take frame t's encoding, detached, from the pair before")
     cosine_schedule: bool = Field(False, description="learning rate falls to a hundredth along a cosine")
@@ -53,6 +54,7 @@ def fast_recipe(**changes: object) -> TrainingSettings:
         "learning_rate": 1e-3,
         "window": 7,
         "windows_a_step": 2,
+        "agreed_labels": True,
         "shuffle": True,
         "reuse_features": False,
         "cosine_schedule": True,

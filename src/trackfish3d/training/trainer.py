@@ -65,6 +65,8 @@ class Trainer:
                 f"the network takes {settings.model.raw_features} features of a detection, the recordings have "
                 + " and ".join(str(n) for n in sorted(columns))
             )
+        if settings.agreed_labels:
+            scenes, held_out = [s.agreed() for s in scenes], [s.agreed() for s in held_out]
         self.scenes, self.held_out, self.settings, self.folder = list(scenes), list(held_out), settings, folder
         self.n_cameras = cameras.pop()
         self.device = pick_device(settings.device)
