@@ -5,6 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..association.pseudolabels import PseudoLabels
 from ..files import atomic_path
 from ..recordings import Recording
 from ..synfish.difficulty import difficulty
@@ -18,8 +21,29 @@ LEFT_OUT = ("hundred", "sick")
 
 def measure(folder: Path) -> dict[str, Any]:
     """Difficulty of the recording in a folder; None for what its truth does not tell."""
-    found = asdict(difficulty(Recording.open(folder)))
+    recording = Recording.open(folder)
+    found = asdict(difficulty(recording)) | agreed_audit(recording)
     return {k: (None if v != v else v) for k, v in found.items()}
+
+
+def agreed_audit(recording: Recording) -> dict[str, float]:
+    """Percent of the pairs that all views agree on that are right, and of the right plausible pairs that they keep."""
+    det, truth = recording.detections, recording.truth
+    if truth is None or truth.detection is None:
+        return {"agreed_precision": np.nan, "agreed_recall": np.nan}
+    whom = truth.identities_of_detections(len(det))
+    plausible = PseudoLabels.compute(recording.rig, det)
+    true, kept, right = 0, 0, 0
+    for labels, agreed in ((plausible, False), (plausible.agreed(det), True)):
+        chosen = labels.confidence > 0
+        rows = det.offsets[np.repeat(np.arange(len(labels.offsets) - 1), np.diff(labels.offsets))[chosen]]
+        one, other = whom[rows + labels.first[chosen]], whom[rows + labels.second[chosen]]
+        same = ((one[:, :, None] == other[:, None]) & (one >= 0)[:, :, None]).any((1, 2))
+        if agreed:
+            kept, right = len(same), int(same.sum())
+        else:
+            true = int(same.sum())
+    return {"agreed_precision": 100 * right / max(kept, 1), "agreed_recall": 100 * right / max(true, 1)}
 
 
 def run_audit(
@@ -48,8 +72,9 @@ def run_audit(
 
 def audit_report(out: Path, rows: Sequence[dict[str, Any]], command: str) -> str:
     """Write ``report.md``, the paper's numbers in brackets, and return its table."""
-    lines = ["| scene | fish | OccScore | overlap % | audit precision % | audit recall % | detected % |"]
-    lines += ["|---|" + "---:|" * 6]
+    lines = ["| scene | fish | OccScore | overlap % | audit precision % | audit recall % | agreed precision % | "]
+    lines[0] += "agreed recall % | detected % |"
+    lines += ["|---|" + "---:|" * 8]
     for r in rows:
         audit = r["paper_audit"] or (None, None)
         cells = [
@@ -59,11 +84,16 @@ def audit_report(out: Path, rows: Sequence[dict[str, Any]], command: str) -> str
             _cell(r["overlap"], r["paper_overlap"]),
             _cell(r["audit_precision"], audit[0]),
             _cell(r["audit_recall"], audit[1]),
+            _cell(r["agreed_precision"]),
+            _cell(r["agreed_recall"]),
             _cell(r["detected"]),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     table = "\n".join(lines) + "\n"
-    words = "The paper's numbers are in brackets; it audits one scene each of 4, 16 and 30 fish and does not say which."
+    words = (
+        "The paper's numbers are in brackets; it audits one scene each of 4, 16 and 30 fish and does not say which. "
+    )
+    words += "Agreed pairs are those of the plausible ones that recipe `fast` learns from (docs/training.md)."
     with atomic_path(out / "report.md") as temporary:
         temporary.write_text(f"# {TITLES['audit']}\n\nMade by `{command}`. {words}\n\n{table}", encoding="utf-8")
     return table
