@@ -21,7 +21,7 @@ def command(
         Path | None, typer.Option(help="Projection of another recording, so that columns mean the same in both.")
     ] = None,
     margin: Annotated[float, typer.Option(min=0, max=4, help="Share by which the square exceeds the box.")] = 0.1,
-    batch: Annotated[int, typer.Option(min=1, help="Detections at once.")] = 32,
+    batch: Annotated[int | None, typer.Option(min=1, help="Detections at once; 8 on a CPU, 64 on a GPU.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, mps; the GPU, where there is one.")] = None,
 ) -> None:
     """Describe what every detection looks like, by any image network; a stopped run goes on where it was."""

@@ -46,7 +46,7 @@ def extract(
     margin: float = 0.1,
     components: int | None = None,
     projection: Projection | None = None,
-    batch: int = 32,
+    batch: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> FeatureReport:
     """Write a row of features for every detection of a recording, in their order, to ``.npz`` or ``.parquet``.
@@ -58,6 +58,7 @@ def extract(
     ----------
     margin : share by which the square around a box is larger than its longer side.
     components : principal components to keep; all columns of the network otherwise.
+    batch : detections at once; few on a CPU, where large activations cost more than they save.
     projection : one of an earlier recording, so that columns mean the same in both.
     progress : called with the camera, its frames done and its frames in all.
     """
@@ -67,6 +68,7 @@ def extract(
         raise InputError(f"components {components}: the network has {backbone.width}; give 1 to {backbone.width}")
     if projection is not None and len(projection.mean) != backbone.width:
         raise InputError(f"the projection is for {len(projection.mean)} columns, the network has {backbone.width}")
+    batch = batch or (8 if backbone.device == "cpu" else 64)
     videos, notes = check_videos(recording)
     detections = recording.detections
     table = recording.folder / "detections.parquet"
