@@ -111,6 +111,30 @@ def test_films_become_tracks_a_report_and_scores_and_nothing_is_done_twice(films
     assert [name for name, line in third.items() if line.endswith("(done before)")] == ["recording", "detect", "check"]
 
 
+def test_learning_on_the_recording_is_a_stage_of_its_own(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(module, "LEARN_STEPS", 10)
+    out = tmp_path / "rec"
+    real = module.write_settings
+    monkeypatch.setattr(module, "write_settings", _stop)
+    assert run(films, out, "--method", "joint", "--learn") != 0
+    assert "pairs of one animal" in lines(capsys.readouterr().out)["learn"]
+    learnt = (out / "pairs.safetensors").read_bytes()
+    monkeypatch.setattr(module, "write_settings", real)
+    assert run(films, out, "--method", "joint", "--learn") == 0
+    said = lines(capsys.readouterr().out)
+    assert [name for name, line in said.items() if line.endswith("(done before)")] == [
+        "recording",
+        "detect",
+        "check",
+        "learn",
+    ]
+    assert (out / "pairs.safetensors").read_bytes() == learnt
+    assert json.loads((out / "tracks.settings.json").read_text())["settings"]["model"].endswith("pairs.safetensors")
+    assert len(Recording.open(out).tracks.identities) == 3
+    assert run(films, out, "--method", "joint", "--learn", "--model", tmp_path / "none.safetensors") == 2
+    assert "none.safetensors" in capsys.readouterr().err
+
+
 def _stop(*_, **__):
     raise KeyboardInterrupt
 

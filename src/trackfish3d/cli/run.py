@@ -1,6 +1,7 @@
 """``trackfish3d run``: from videos and a calibration to tracks and a report, in one line."""
 
 import re
+import shutil
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..association.pairs.odds import SHIPPED
 from ..cameras import CameraRig
 from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
@@ -15,6 +17,7 @@ from ..detection.pipeline import detect
 from ..detection.registry import detector_names, make_detector
 from ..detection.video import Video
 from ..errors import InputError
+from ..files import atomic_path
 from ..health import examine
 from ..health.picture import animals, draw_rig
 from ..recordings import Recording, Truth
@@ -26,6 +29,9 @@ from ._films import common_rate, link_films, open_films, put_to_cameras
 from ._stages import JOURNAL, Report, Runner, Stage
 from .evaluate import load_truth
 from .track import parse_settings, with_network, write_doubts, write_settings
+
+PAIRS = "pairs.safetensors"
+LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a network that has learnt on others
 
 
 def command(
@@ -60,7 +66,13 @@ def command(
     Each stage is done once: a stopped run goes on where it stopped, and after a change of videos, calibration or
     settings only what depends on them is done again.
     """
-    chosen = make_method(method, with_network(method, parse_settings(set_ or []), model, learn))
+    values = parse_settings(set_ or [])
+    teach = None
+    if learn and method == "joint":  # it learns in a stage of its own, from its own tracks
+        with_network(method, values, model, learn=False)  # refuses a network that is given twice
+        teach, model = (SHIPPED if model is None else str(model)), out / PAIRS
+        learn = False
+    chosen = make_method(method, with_network(method, values, model, learn))
     make_detector(detector, parse_settings(detect_set or []))  # says what is wrong before anything is made
     whole = _calibration(cameras, units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
@@ -70,13 +82,16 @@ def command(
     _refuse_foreign(out)
     run = _Run(
         out, rig, films, rate, offsets, method, chosen, detector, parse_settings(detect_set or []), truth, gate, model,
-        workers, any_rate=fps is not None,
+        workers, any_rate=fps is not None, teach=teach,
     )  # fmt: skip
     with Runner(out, again) as runner:
         missing = [n for n in whole.names if n not in films]
         if missing:
             runner.say(f"no video of {', '.join(missing)}; the other {len(films)} cameras are used")
-        for stage in (run.recording, run.detect, run.check, run.track, run.report):
+        stages = [run.recording, run.detect, run.check, run.track, run.report]
+        if teach is not None:
+            stages.insert(3, run.learn)
+        for stage in stages:
             runner.do(stage())
 
 
@@ -98,6 +113,7 @@ class _Run:
     model: Path | None
     workers: int | None
     any_rate: bool
+    teach: str | None
 
     def _file(self, name: str) -> Path:
         return self.folder / name
@@ -167,6 +183,31 @@ class _Run:
 
     def _recorded(self) -> tuple[Path, ...]:
         return tuple(self._file(n) for n in ("recording.toml", "cameras.toml", "detections.parquet"))
+
+    def learn(self) -> Stage:
+        """Let the pair network go on learning from the tracks of this recording."""
+        known = Path(str(self.teach))
+        inputs = self._recorded() if self.teach == SHIPPED else (*self._recorded(), known)
+
+        def work(report: Report) -> str:
+            from ..association.pairs.checkpoint import load_pairs, shipped_pairs
+            from ..training.from_tracks import LearnSettings
+            from ..training.rounds import learn_rounds
+
+            start, out = (shipped_pairs() if self.teach == SHIPPED else known), self._file(PAIRS)
+            load_pairs(start)  # says what is wrong with it
+            settings = LearnSettings(steps=LEARN_STEPS, learning_rate=LEARN_RATE)
+            said: list[str] = []
+            try:
+                learn_rounds([Recording.open(self.folder)], out, settings, 1, start=start, say=said.append)
+            except InputError:  # no track is long enough to teach anything
+                with atomic_path(out) as temporary:
+                    shutil.copyfile(start, temporary)
+                return "no track is long enough to learn from; the network stays as it was"
+            return f"{LEARN_STEPS} steps, {said[0].partition(': ')[2]}"
+
+        settings = {"start": self.teach, "steps": LEARN_STEPS, "rate": LEARN_RATE}
+        return Stage("learn", inputs, settings, (self._file(PAIRS),), work)
 
     def track(self) -> Stage:
         """Make tracks of the detections."""
