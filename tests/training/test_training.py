@@ -320,6 +320,20 @@ def test_learning_on_the_recording_lowers_its_loss(tmp_path):
     assert log[-1]["association"] < log[0]["association"]
 
 
+def test_undecided_pairs_have_no_label_and_no_agreement_is_refused(tmp_path):
+    recording = school(tmp_path / "rec", fish=1)
+    det = recording.detections
+    scene = Scene.of("rec", recording.rig, det).agreed()
+    frames, keep = np.array([3]), np.ones((1, 3), bool)
+    np.testing.assert_array_equal(scene.dense_labels(frames, keep)[0][0], 1 - 2 * np.eye(3))
+    astray = np.where(det.camera == 2, 400.0, 0.0)  # the third camera points elsewhere
+    columns = [x + astray for x in (det.u, det.v, det.x1, det.y1, det.x2, det.y2)]
+    moved = Scene.of("rec", recording.rig, Detections.build(recording.rig.names, det.frame, det.camera, *columns))
+    assert (moved.labels.agreed(moved.detections).confidence < 0).all()
+    with pytest.raises(InputError, match="no three views agree"):
+        moved.agreed()
+
+
 def test_recordings_that_teach_nothing_are_refused(tmp_path):
     recording = school(tmp_path / "rec")
     rig, det = recording.rig, recording.detections
