@@ -78,7 +78,7 @@ def test_segmenters_give_masks_with_moments(name: str, folder: Path, video: Vide
 def test_region_score_and_number_are_kept(segmenter: Path, video: Video) -> None:
     settings = {"weights": str(segmenter), "size": "160", "min_score": "0.05"}
     free = make_detector("yolo", settings)
-    held = make_detector("yolo", settings | {"region": "0,0 80,0 80,95 0,95"})
+    held = make_detector("yolo", settings | {"region": "-9,-9 80,-9 80,200 -9,200"})
     few = make_detector("yolo", settings | {"max_animals": "2"})
     for detector in (free, held, few):
         detector.prepare(video)
@@ -87,15 +87,22 @@ def test_region_score_and_number_are_kept(segmenter: Path, video: Video) -> None
     assert len(two) == 2
     assert 0 < len(left) < len(everything)
     assert left.columns["u"].max() < 81
-    assert len(left) == (everything.columns["u"] < 80.5).sum()
+    assert len(left) == (everything.columns["u"] < 79.5).sum()
     assert left.masks is not None
     assert len(left.masks) == len(left)
 
 
-def test_a_yaml_is_a_fresh_network(segmenter: Path, video: Video) -> None:
-    detector = make_detector("yolo", {"weights": str(segmenter.with_suffix(".yaml")), "size": "64"})
+@pytest.mark.parametrize("name", ["yolo26n-seg.yaml", "own"])
+def test_a_yaml_is_a_fresh_network(name: str, segmenter: Path, video: Video) -> None:
+    path = str(segmenter.with_suffix(".yaml")) if name == "own" else name
+    detector = make_detector("yolo", {"weights": path, "size": "64"})
     assert "learnt nothing" in detector.prepare(video)[0]
     assert len(detector.see(next(iter(video.read())))) == 0
+
+
+def test_no_yaml_is_no_network(video: Video) -> None:
+    with pytest.raises(InputError, match=r"yolo_none\.yaml: cannot be loaded"):
+        make_detector("yolo", {"weights": "yolo_none.yaml"}).prepare(video)
 
 
 def test_classes_by_name_and_number(segmenter: Path, video: Video) -> None:

@@ -34,6 +34,16 @@ def pick_device(name: str | None) -> str:
     return name
 
 
+def use_threads(threads: int) -> None:
+    """Let torch compute in so many threads: cameras run side by side, and too many threads cost more than they save."""
+    import torch
+
+    torch.set_num_threads(threads)
+    ultralytics = sys.modules.get("ultralytics.utils.torch_utils")
+    if ultralytics is not None:  # which sets its own number, as many as cores, when it picks a device
+        ultralytics.NUM_THREADS = threads  # type: ignore[attr-defined]
+
+
 def repair_torchvision() -> None:
     """Make torchvision importable where its compiled part does not fit the torch that is installed.
 

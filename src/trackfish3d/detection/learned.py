@@ -30,6 +30,10 @@ class LearnedDetector(Detector):
     Settings = WeightsSettings
     kind: ClassVar[str] = "file"
     """What the weights are: a file or a folder."""
+    example: ClassVar[str] = "FILE"
+    """How a user would write them."""
+    described: ClassVar[tuple[str, ...]] = ()
+    """Endings of descriptions that a package knows by name, with no file here."""
 
     def ready(self) -> None:
         """Raise what would make `prepare` fail, before any video is opened: weights or packages that are missing."""
@@ -39,11 +43,9 @@ class LearnedDetector(Detector):
             raise InputError(f"detector {name}: has no weights; give a {self.kind} with --set weights={self.example}")
         if self.kind == "folder" and not weights.is_dir():
             raise InputError(f"{weights}: is not a folder; give the one that holds config.json and model.safetensors")
-        if self.kind == "file" and not weights.is_file():
+        if self.kind == "file" and not weights.is_file() and weights.suffix not in self.described:
             raise InputError(f"{weights}: no such file; weights are not downloaded, give a file on this computer")
         self.check_packages()
-
-    example: ClassVar[str] = "FILE"
 
     @abstractmethod
     def check_packages(self) -> None:

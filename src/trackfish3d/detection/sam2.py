@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from ._torch import pick_device
+from ._torch import pick_device, use_threads
 from ._transformers import image_facts, load_pretrained, picture_tensor, require_transformers
 from .blobs import Blob
 from .detector import Seen
@@ -54,6 +54,7 @@ class Sam2Detector(LearnedDetector):
         s: Sam2Settings = self.settings
         folder = Path(s.weights)  # type: ignore[arg-type]
         self._device = pick_device(s.device)
+        use_threads(threads)
         self._model = load_pretrained(Sam2Model, folder).to(self._device)
         side = int(self._model.config.prompt_encoder_config.image_size)
         self._facts = image_facts(folder, side, IMAGENET_MEAN, IMAGENET_STD)

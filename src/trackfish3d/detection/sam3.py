@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..errors import InputError
-from ._torch import pick_device
+from ._torch import pick_device, use_threads
 from ._transformers import image_facts, load_pretrained, picture_tensor, require_transformers
 from .blobs import Blob
 from .detector import Seen
@@ -55,6 +55,7 @@ class Sam3Detector(LearnedDetector):
         elif s.text is None:
             raise InputError("detector sam3: give --set text=fish, or boxes of examples with --set boxes=x1,y1,x2,y2")
         self._device = pick_device(s.device)
+        use_threads(threads)
         self._model = load_pretrained(Sam3Model, folder).to(self._device)
         self._facts = image_facts(folder, int(self._model.config.image_size), 0.5, 0.5)
         side = int(self._model.config.image_size)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from ..errors import InputError, MissingExtraError
-from ._torch import pick_device, repair_torchvision, require_torch
+from ._torch import pick_device, repair_torchvision, require_torch, use_threads
 from .blobs import Blob
 from .detector import Seen
 from .learned import LearnedDetector, WeightsSettings
@@ -66,6 +66,7 @@ class YoloDetector(LearnedDetector):
 
     Settings = YoloSettings
     example = "best.pt"
+    described = (".yaml", ".yml")
 
     def check_packages(self) -> None:
         """Raise where ultralytics is missing."""
@@ -75,6 +76,7 @@ class YoloDetector(LearnedDetector):
         """Load the weights, and see that they go through a picture."""
         s: YoloSettings = self.settings
         self._model = load_yolo(s.weights)  # type: ignore[arg-type]
+        use_threads(threads)
         self._segments = self._model.task == "segment"
         names = self._model.names
         self._wanted = None if s.classes is None else _classes(s.classes, names, s.weights)
