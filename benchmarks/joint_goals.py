@@ -1,6 +1,7 @@
 """The goals of the joint tracker, row by row, from the results of all reports."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ def means(results: Mapping[str, Any], label: str, key: str, chosen: Callable[[st
 
 def _ends(end: str, scene: str) -> bool:
     """Whether a scene's name, without its seed, ends so."""
-    return scene.split("-seed")[0].endswith(end)
+    return re.sub(r"-seed\d+", "", scene).endswith(end)
 
 
 def goal_rows(folder: Path, own: Mapping[str, Any]) -> Iterator[Row]:
