@@ -146,8 +146,10 @@ class Memory:
             hidden = blob.area < min(1.3 * self.area[largest], 0.75 * self.area[grown].sum())
             halves = self.alone[others].max() < _PROVEN  # they were apart for a moment only
             whole = max(blob.area, self.area[grown].sum()) < _ONE * look.typical  # together no more than one animal
-            if hidden or halves or whole:
+            if halves or whole:
                 self.missed[others] = self.forget_frames + 1
+                return [largest]
+            if hidden:  # behind it, and remembered for a while
                 return [largest]
         return grown
 
