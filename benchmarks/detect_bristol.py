@@ -1,6 +1,5 @@
 """Some 50 zebrafish in a bowl, seen by three cameras above the water: from boards and films to tracks."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,14 @@ import numpy as np
 
 from bench_calibrate import CHANCE_LAG, agreement
 from bench_run import call, draw
+from trackfish3d.calibration import Board, Plan, Surface, Tank, calibrate, examine, find_boards, parse_sources
+from trackfish3d.calibration.lenses import read_lenses
+from trackfish3d.cameras import CameraRig
+from trackfish3d.cameras.native import write_cameras
 from trackfish3d.evaluation.blind import held_out_error, track_lengths
 from trackfish3d.recordings import Recording
 
-OPTIONS = {"given": (), "fitted": ("--fit-board", "--refine-lens", "--square-pixels")}
+WAYS = {"given": {}, "fitted": {"fit_board": True, "refine": True, "square_pixels": True}}
 
 
 def bristol(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:
@@ -19,37 +22,24 @@ def bristol(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:
     if data is None:
         return None
     data = data / "bristol"
-    boards = [f"cam-{k}={data}/calibration/cam_{k}-*.tiff" for k in (1, 2, 3)]
-    boards += ["--board", "chessboard:23x15:16", "--floating", "all", "--intrinsics", str(data / "intrinsics.json")]
+    board = Board.parse("chessboard:23x15:16")
+    corners = find_boards(parse_sources([f"cam-{k}={data}/calibration/cam_{k}-*.tiff" for k in (1, 2, 3)]), board)
+    known = read_lenses(data / "intrinsics.json", corners)
     films = [data / f"cam-{k}.mp4" for k in (1, 2, 3)]
     results: dict[str, Any] = {}
-    for name, options in OPTIONS.items():
-        folder = work / f"bristol-{name}"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        call("calibrate", *boards, *options, "--out", folder / "cameras.toml")
-        call("run", *films, "--cameras", folder / "cameras.toml", "--out", folder / "run")
-        results[name] = measure(Recording.open(folder / "run")) | {"rms_px": reprojection(boards, options)}
-        print(name, results[name], flush=True)
-        if name == "fitted":
-            draw(Recording.open(folder / "run"), work)
+    for name, options in WAYS.items():
+        tank = Tank(surfaces=[Surface(point=(0, 0, 0), normal=(0, 0, 1))])
+        made = calibrate(corners, Plan(board, known=known, floating=frozenset(corners.moments), tank=tank, **options))
+        quality = examine(made)
+        results[name] = {"rms_px": {"all": quality.rms_px} | {c.name: c.rms_px for c in quality.cameras}}
+    folder = work / "bristol"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_cameras(CameraRig(made.rig.cameras, "mm"), folder / "cameras.toml")
+    call("run", *films, "--cameras", folder / "cameras.toml", "--out", folder / "run")
+    recording = Recording.open(folder / "run")
+    results["fitted"] |= measure(recording)
+    draw(recording, folder)
     return results
-
-
-def reprojection(boards: list[str], options: tuple[str, ...]) -> dict[str, float]:
-    """RMS of the boards' corners, px, all and by camera, as `calibrate` reports it."""
-    from trackfish3d.calibration import Board, Plan, Surface, Tank, calibrate, examine, find_boards, parse_sources
-    from trackfish3d.calibration.lenses import read_lenses
-
-    board = Board.parse("chessboard:23x15:16")
-    corners = find_boards(parse_sources(boards[:3]), board)
-    known = read_lenses(Path(boards[-1]), corners)
-    tank = Tank(surfaces=[Surface(point=(0, 0, 0), normal=(0, 0, 1))])
-    more = {"fit_board": True, "refine": True, "square_pixels": True} if options else {}
-    quality = examine(
-        calibrate(corners, Plan(board, known=known, floating=frozenset(corners.moments), tank=tank, **more))
-    )
-    return {"all": quality.rms_px} | {c.name: c.rms_px for c in quality.cameras}
 
 
 def measure(recording: Recording) -> dict[str, Any]:

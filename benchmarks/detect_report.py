@@ -94,7 +94,7 @@ def bristol_section(results: dict[str, Any]) -> list[str]:
     rms = {n: r["rms_px"]["all"] for n, r in results.items()}
     lines = [
         "## Three cameras above a bowl of some 50 zebrafish (bristol)\n",
-        "Boards to calibration, films of 57 frames to detections and tracks, by `calibrate` and `run` as they are. "
+        "Boards to calibration, films of 57 frames to detections and tracks, by `run` as it is. "
         f"Calibration RMS: {', '.join(f'{n} {v:.2f} px' for n, v in rms.items())} (goal 2 px: "
         f"{met(max(rms.values()) <= 2)}). *given*: published lenses; *fitted*: board's stretch and lenses too. Nobody "
         "knows the truth here. *Agree*: detections of a view that are in a triple of all three views which one point "
@@ -106,6 +106,8 @@ def bristol_section(results: dict[str, Any]) -> list[str]:
         "|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for name, r in results.items():
+        if "tracks" not in r:
+            continue
         t = r["tracks"]
         cells = [
             " / ".join(f"{n:.1f}" for n in r["detections_a_frame"]),
