@@ -4,7 +4,7 @@
         [--only synfish,idtracker,bristol,speed,memory]
 
 Films are rendered once and kept in the work folder. The detector was tuned on the first 150 frames of train3, train7
-and train8 (offset 0); reported are the first 150 frames of test scenes and of another school like train3 (offset 1).
+and train8 (offset 0); reported are the first 150 frames of test scenes.
 Sections that are not run again keep what results.json holds. Pictures of real animals stay in the work folder.
 """
 

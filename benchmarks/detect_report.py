@@ -47,8 +47,8 @@ def synfish_section(results: dict[str, Any]) -> list[str]:
                 f"{p['precision']:.3f} (goal {precision}: {met(p['precision'] >= precision)})"
             )
     lines += [
-        "\nFirst 150 frames (5 s) of test scenes, and of a school of train3 with another seed than the one tuned on; "
-        "three views of 1920 x 1080 each, H.264, every second frame compared. "
+        "\nFirst 150 frames (5 s) of test scenes, which the detector was not tuned on; three views of 1920 x "
+        "1080 each, H.264, every second frame compared. "
         "A detection counts where its mask and the visible mask of a fish have an IoU of 0.5 or more, one to one; any "
         "fish of which one pixel is visible counts. *Shown*: recall of fish of which a quarter or more is visible. "
         "Centroid errors are of matched masks. *Contrast*: typical deviation of an animal from the background, in "
