@@ -74,6 +74,39 @@ class Scene:
             raise InputError(f"{self.name}: no three views agree on an animal; train with --set agreed_labels=false")
         return replace(self, labels=labels)
 
+    def crowded(self, copies: int, rng: np.random.Generator) -> "Scene":
+        """Return the scene laid over itself at `copies` times, at least a tenth of its length apart where that fits.
+
+        Pairs of detections of different times are two animals for certain, so a recording of few animals teaches like
+        one of many. Labels within each time stay.
+        """
+        det, labels = self.detections, self.labels
+        first, length = int(det.frames[0]), int(det.frames[-1] - det.frames[0]) + 1
+        apart = max(length // (10 * copies), 1)
+        moves = np.cumsum(np.append(0, rng.integers(apart, 3 * apart + 1, copies - 1)))
+        pieces = [
+            np.flatnonzero((det.frame >= first + m) & (det.frame < first + m + length - moves[-1])) for m in moves
+        ]
+        source = np.concatenate(pieces)
+        frame = np.concatenate([det.frame[rows] - m for rows, m in zip(pieces, moves, strict=True)])
+        order = np.lexsort((det.camera[source], frame))
+        copy = np.repeat(np.arange(copies), [len(rows) for rows in pieces])
+        place = np.full((copies, len(det)), -1, np.int64)  # new row of each old one, in each copy
+        place[copy[order], source[order]] = np.arange(len(order))
+        crowd = replace(det.select(source[order]), frame=frame[order])
+        rows = det.offsets[np.repeat(np.arange(len(det.frames)), np.diff(labels.offsets))]
+        one, other = (np.concatenate([p[rows + x] for p in place]) for x in (labels.first, labels.second))
+        kept = np.flatnonzero(one >= 0)
+        kept = kept[np.argsort(one[kept], kind="stable")]
+        start = crowd.offsets[np.searchsorted(crowd.offsets, one[kept], "right") - 1]
+        there = PseudoLabels(
+            np.searchsorted(one[kept], crowd.offsets).astype(np.int64),
+            (one[kept] - start).astype(np.int32),
+            (other[kept] - start).astype(np.int32),
+            np.tile(labels.confidence, copies)[kept],
+        )
+        return replace(self, detections=crowd, raw=self.raw[source[order]], labels=there)
+
     def windows(self, pairs: int, stride: int = 1, shift: int = 0) -> list[NDArray[np.int64]]:
         """Frames (indices) of windows of `pairs` pairs, `stride` frames apart, from the `shift`-th frame on.
 

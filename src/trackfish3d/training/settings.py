@@ -27,6 +27,7 @@ class TrainingSettings(BaseModel):
     rise_steps: int = Field(0, ge=0, description="steps in which the learning rate rises from zero")
     drop_detections: float = Field(0.0, ge=0, lt=1, description="augmentation: share of detections left out")
     jitter: float = Field(0.0, ge=0, description="augmentation: centroids move by this share of their box")
+    crowd: int = Field(1, ge=1, description="augmentation: recordings laid over themselves at so many times")
     shuffle_cameras: bool = Field(False, description="augmentation: cameras numbered anew in every window")
     frame_skip: int = Field(1, ge=1, description="augmentation: frames of a window are up to this many apart")
     calibration_noise: float = Field(0.0, ge=0, description="poses disturbed by this, degrees and world units")

@@ -176,8 +176,9 @@ class Trainer:
             return
         rng = np.random.default_rng((s.seed, self.epoch))
         every: list[Window] = []
-        for scene in self.scenes:
+        for one in self.scenes:
             stride = int(rng.integers(1, s.frame_skip + 1))
+            scene = one.crowded(s.crowd, rng) if s.crowd > 1 else one
             every += [(scene, frames, None) for frames in scene.windows(s.window, stride, int(rng.integers(s.window)))]
         order = rng.permutation(len(every))
         for i in range(0, len(order), s.windows_a_step):
