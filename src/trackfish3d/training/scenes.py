@@ -78,7 +78,8 @@ class Scene:
         """Return the scene laid over itself at `copies` times, at least a tenth of its length apart where that fits.
 
         Pairs of detections of different times are two animals for certain, so a recording of few animals teaches like
-        one of many. Labels within each time stay.
+        one of many. Labels within each time stay. Meant for recordings of minutes: where the times are so near that
+        animals have not moved, the same animal would count as two.
         """
         det, labels = self.detections, self.labels
         first, length = int(det.frames[0]), int(det.frames[-1] - det.frames[0]) + 1
