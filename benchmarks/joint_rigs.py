@@ -76,8 +76,9 @@ def bench_rigs(work: Path) -> list[dict[str, Any]]:
 
 def rigs_section(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Markdown."""
+    schools = dict.fromkeys(f"{r['fish']} fish as {r['school']}" if "fish" in r else f"as {r['school']}" for r in rows)
     text = (
-        f"The same schools ({', '.join(f'{k} fish as {n}' for n, k, _ in SCHOOLS)}; other seeds, {FRAMES} frames) "
+        f"The same schools ({', '.join(schools)}; other seeds, {FRAMES} frames) "
         "before the paper's "
         f"rigs {', '.join(map(str, SEEN))} (3 cameras, seen), and before {len(RIG_SEEDS)} random rigs of each "
         "number of "
