@@ -185,7 +185,7 @@ def at_level(results: Results, kind: str, sigma: float) -> list[Mapping[str, Any
 def speed_table(results: Results) -> str:
     """Milliseconds a frame by method and scene, without compilation, one thread."""
     scenes = list(dict.fromkeys(r["scene"] for r in results))
-    lines = ["Milliseconds a frame, one thread, compiled code loaded before.\n"]
+    lines = ["CPU milliseconds a frame, one thread, compiled code loaded before.\n"]
     lines += ["| | " + " | ".join(scenes) + " |", "|---|" + "---:|" * len(scenes)]
     for label in _labels(results):
         rows = {r["scene"]: r for r in results if r["label"] == label and r["seconds"] is not None}
