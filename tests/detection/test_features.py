@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackfish3d.association.features import read_features
@@ -139,6 +139,7 @@ def test_a_crop_is_the_square_around_the_box() -> None:
     assert wide.sum() == pytest.approx(cut.sum())
 
 
+@settings(deadline=None)
 @given(st.floats(-300, 300), st.floats(-300, 300), st.floats(0, 300), st.floats(0, 300))
 def test_any_box_has_a_crop(x: float, y: float, w: float, h: float) -> None:
     cut = crop(np.full((30, 40, 3), 51, np.uint8), np.array([x, y, x + w, y + h]), 0.1, (8, 8))
@@ -158,6 +159,7 @@ def test_components_are_those_of_sklearn(tmp_path: Path) -> None:
     assert (Projection.read(tmp_path / "p.npz").apply(x) == made.apply(x)).all()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_damaged_projections_are_refused(content: bytes) -> None:
     import tempfile

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackfish3d.detection.blobs import shapes
@@ -83,6 +83,7 @@ def test_dust_goes_and_halves_stay() -> None:
     assert blob.area == 10 * 20 + 10 * 15
 
 
+@settings(deadline=None)
 @given(
     st.floats(20, 80), st.floats(20, 60), st.floats(3, 18), st.floats(2, 15), st.floats(-1.5, 1.5), st.booleans()
 )  # fmt: skip

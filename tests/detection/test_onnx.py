@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackfish3d.detection.masks import overlap
@@ -143,6 +143,7 @@ def test_whole_masks_of_rcnn(video: Video, tmp_path: Path) -> None:
     assert seen.columns["area"] == pytest.approx([np.pi * 14 * 4, np.pi * 9 * 19], rel=0.12)
 
 
+@settings(deadline=None)
 @given(
     st.integers(16, 4000), st.integers(16, 4000), st.integers(1, 40), st.integers(1, 40), st.booleans()
 )  # fmt: skip
@@ -255,6 +256,7 @@ def test_inputs_that_are_no_pictures(video: Video, tmp_path: Path) -> None:
         make_detector("onnx", {"weights": str(path)}).prepare(video)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=4), st.lists(st.integers(0, 9), max_size=5)), max_size=5))
 def test_any_outputs_are_read_or_refused(shapes: list[tuple[str, list[int]]]) -> None:
     outputs = [(name, np.zeros(shape, np.float32)) for name, shape in shapes]
