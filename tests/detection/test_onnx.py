@@ -194,8 +194,8 @@ def test_what_a_network_is_shown_reaches_it(video: Video, tmp_path: Path) -> Non
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     picture = next(iter(video.read()))
     mean = picture.rgb.reshape(-1, 3).mean(0) / 255
-    for settings, expected in (({}, mean), ({"mean": "0.1,0.2,0.05", "std": "0.7"}, (mean - [0.1, 0.2, 0.05]) / 0.7)):
-        detector = make_detector("onnx", {"weights": str(path), "min_score": "0", **settings})
+    for normal, expected in (({}, mean), ({"mean": "0.1,0.2,0.05", "std": "0.7"}, (mean - [0.1, 0.2, 0.05]) / 0.7)):
+        detector = make_detector("onnx", {"weights": str(path), "min_score": "0", **normal})
         detector.prepare(video)
         seen = detector.see(picture)
         assert len(seen) == 1  # all boxes are the same one
