@@ -73,7 +73,7 @@ def command(
         teach, model = (SHIPPED if model is None else str(model)), out / PAIRS
         learn = False
     chosen = make_method(method, with_network(method, values, model, learn))
-    make_detector(detector, parse_settings(detect_set or []))  # says what is wrong before anything is made
+    make_detector(detector, parse_settings(detect_set or [])).ready()  # says what is wrong before anything is made
     whole = _calibration(cameras, units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
     rig = whole.select(tuple(films))
@@ -144,7 +144,12 @@ class _Run:
 
     def detect(self) -> Stage:
         """Find the animals in the videos."""
-        settings = {"videos": self._stamps(), "detector": self.detector, "settings": self.detector_settings}
+        settings = {
+            "videos": self._stamps(),
+            "detector": self.detector,
+            "settings": self.detector_settings,
+            **make_detector(self.detector, self.detector_settings).stamp(),
+        }
 
         def work(report: Report) -> str:
             recording = Recording.open(self.folder)
