@@ -7,9 +7,12 @@ one hardly any, so the shipped one is the start where there is one.
 
 import argparse
 import contextlib
+import os
 import tempfile
 import time
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import numpy as np
 import torch

@@ -5,8 +5,10 @@ import os
 import sys
 from typing import Annotated, Any
 
-# One OpenMP thread per process: two beside another busy process cost many times their work.
+# One OpenMP thread per process: two beside another busy process cost many times their work. Where more are asked for,
+# each has work of its own, and the matrix products of compiled code must not be split among them once more.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import typer
