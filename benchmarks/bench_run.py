@@ -1,6 +1,6 @@
 """The whole way from videos: a simulated school whose truth is known, and real zebrafish.
 
-Run: python benchmarks/bench_run.py [FOLDER]   (films, recordings and pictures go there; /tmp/bench_run unless told)
+Run: python benchmarks/bench_run.py [FOLDER]   (films, recordings and pictures go there; bench_run unless told)
 
 Simulated: MOTA from films alone, beside MOTA of the same school seen by the simulated detector. Real (needs
 TRACKFISH3D_DATA): tracks of some 50 zebrafish in a bowl with three calibrations, and pictures with the tracks drawn in.
@@ -108,7 +108,7 @@ def draw(recording, folder):
 
 
 def main():
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "/tmp/bench_run")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "bench_run")
     folder.mkdir(parents=True, exist_ok=True)
     data = Path(os.environ.get("TRACKFISH3D_DATA", "")) / "bristol"
     if "TRACKFISH3D_DATA" in os.environ and data.is_dir():
