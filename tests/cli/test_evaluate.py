@@ -10,7 +10,7 @@ import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cli.app import main
-from trackfish3d.cli.evaluate import short_names
+from trackfish3d.cli.evaluate import same_detections, short_names
 from trackfish3d.errors import InputError
 from trackfish3d.recordings import Detections, Recording, Tracks, Truth, write_table, write_tracks_csv
 
@@ -268,3 +268,16 @@ def test_a_gate_that_is_no_distance_is_named_as_typed(
     assert code == 2
     assert f"--gate {gate}:" in err
     assert err.count("\n") == 1
+
+
+def test_rows_of_other_detections_are_not_taken_for_those_of_the_truth(tmp_path: Path) -> None:
+    camera = Camera("c0", (100, 100), np.diag([50.0, 50.0, 1.0]), [], np.eye(3), np.zeros(3))
+    rig, u = CameraRig((camera,)), np.array([10.0, 20.0, 30.0])
+    for name, shift in (("school", 0.0), ("copy", 0.0), ("film", 0.5)):
+        Recording.create(
+            tmp_path / name, rig, detections=Detections.build(rig.names, [0, 1, 2], [0, 0, 0], u + shift, u)
+        )
+    assert same_detections(tmp_path / "school", tmp_path / "school")
+    assert same_detections(tmp_path / "copy", tmp_path / "school" / "truth.parquet")
+    assert not same_detections(tmp_path / "film", tmp_path / "school")
+    assert same_detections(tmp_path / "tracks.csv", tmp_path / "school")

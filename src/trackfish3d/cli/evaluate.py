@@ -76,7 +76,7 @@ def command(
             known.frame, known.identity, known.position, found.frame, found.track, found.position, gate=gate
         )
         rows[name] = scores.to_dict()
-        association = association_of_tracks(found, known)
+        association = association_of_tracks(found, known) if same_detections(path, truth) else None
         if association is not None:
             rows[name] |= association.to_dict()
         if scores.pairs.pred.dropped:
@@ -104,6 +104,21 @@ def load_truth(path: Path) -> Truth:
     if not np.isfinite(known.position).all(axis=1).any():
         raise InputError(f"{path}: holds no true position, so there is nothing to compare with")
     return known
+
+
+def same_detections(tracks: Path, truth: Path) -> bool:
+    """Whether a row of detections means the same in both, so that pairs can be scored.
+
+    It does not where the tracks' recording has other detections than the truth's, such as those of a film. Tracks
+    beside which there are no detections are taken to be of the truth's.
+    """
+    folders = [path if path.is_dir() else path.parent for path in (tracks, truth)]
+    if not all((folder / name).exists() for folder in folders for name in ("recording.toml", "detections.parquet")):
+        return True
+    one, other = (Recording.open(folder).detections for folder in folders)
+    return len(one) == len(other) and all(
+        np.array_equal(getattr(one, k), getattr(other, k)) for k in ("frame", "u", "v")
+    )
 
 
 def short_names(paths: list[Path]) -> list[str]:
