@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..detection.detector import Detector
 from ..detection.pipeline import Report, detect
 from ..detection.registry import detector_names, make_detector, summaries
 from ..errors import InputError
 from ..recordings import Recording
-from .track import _Rate, parse_settings
+from ._bars import camera_bars
+from .track import parse_settings
 
 _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
 
@@ -93,15 +93,7 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
 def run(source: Recording, detector: str, values: dict[str, str], workers: int | None, preview: bool) -> Report:
     """Detect with one progress bar a camera; prints what a user should know."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(camera: str, done: int, total: int) -> None:
-            if camera not in tasks:
-                tasks[camera] = bars.add_task(camera, total=total)
-            bars.update(tasks[camera], completed=done)
-
+    with camera_bars(console) as tell:
         report = detect(source, detector, values, workers=workers, progress=tell, previews=preview)
     for note in report.notes:
         console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)

@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ..recordings import Recording
-from .track import _Rate
+from ._bars import camera_bars
 
 
 def command(
@@ -38,15 +37,7 @@ def command(
         "architecture": architecture,
     }
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(camera: str, done: int, total: int) -> None:
-            if camera not in tasks:
-                tasks[camera] = bars.add_task(camera, total=total)
-            bars.update(tasks[camera], completed=done)
-
+    with camera_bars(console) as tell:
         report = extract(
             source, network, out, stamp=stamp, margin=margin, components=components, projection=earlier, batch=batch,
             progress=tell,

@@ -66,14 +66,14 @@ def window_loss(
         augment(scene, frames, tokens_np, keep, s, rng)
     tokens, mask = torch.from_numpy(tokens_np).to(device), torch.from_numpy(keep).to(device)
     seed = int(rng.integers(2**62)) if net.training else None
-    memory_of_encodings = memory if s.reuse_features else None
+    carried = memory if s.reuse_features else None
     if compiled is not None and net.training:
-        before = None if memory_of_encodings is None else memory_of_encodings.encoding(int(frames[0]), tokens.shape[1])
+        before = None if carried is None else carried.encoding(int(frames[0]), tokens.shape[1])
         encoded, h, logits = compiled(tokens, mask, seed or 0, before)
-        if memory_of_encodings is not None:
-            memory_of_encodings.encoded, memory_of_encodings.frame = encoded[-1], int(frames[-1])
+        if carried is not None:
+            carried.encoded, carried.frame = encoded[-1], int(frames[-1])
     else:
-        h, logits = _through(net, tokens, mask, frames, memory_of_encodings, seed, s)
+        h, logits = _through(net, tokens, mask, frames, carried, seed, s)
     label, confidence = (torch.from_numpy(x).to(device) for x in scene.dense_labels(frames, keep))
     pairs = max(len(frames) - 1, 1)
     share = torch.full((len(frames),), 2.0 / pairs, device=device)  # a frame inside the window belongs to two pairs
