@@ -55,14 +55,6 @@ def test_closing_and_holes_are_those_of_scipy(radius: int) -> None:
     assert np.array_equal(filled, ndimage.binary_fill_holes(mask))
 
 
-def test_the_hull_is_opencvs() -> None:
-    cv2 = pytest.importorskip("cv2")
-    mask = ellipse(SIZE, 40, 30, 22, 9, 0.5) & ~ellipse(SIZE, 44, 26, 8, 6, 0.5)
-    hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
-    inside = [cv2.pointPolygonTest(hull, (float(x), float(y)), False) >= 0 for y, x in np.ndindex(mask.shape)]
-    assert np.array_equal(_blobs.fill_hull(mask.astype(np.uint8)), np.reshape(inside, mask.shape))
-
-
 def test_moments_are_opencvs() -> None:
     cv2 = pytest.importorskip("cv2")
     mask = ellipse(SIZE, 41.3, 33.8, 20, 7, 0.6)
@@ -80,7 +72,7 @@ def test_moments_are_opencvs() -> None:
 def test_a_blob_is_cut_at_the_edge_of_the_picture_and_specks_are_none() -> None:
     level = np.where(ellipse(SIZE, 2, 30, 15, 6, 0.0) | ellipse(SIZE, 60, 50, 14, 5, 1.0), 160, 0).astype(np.uint8)
     level[5, 80] = 250
-    found = find_blobs(level, Thresholds(low=12, high=24, reach=6, outline=0.35, gap=1, close=2, smallest=20))
+    found = find_blobs(level, Thresholds(low=12, high=24, reach=6, outline=0.35, gap=1, close=2, smallest=20, hole=50))
     assert len(found) == 2
     assert found[0].left == 0
     assert sum(b.area for b in found) == pytest.approx((level == 160).sum(), rel=0.03)
@@ -90,10 +82,17 @@ def test_a_blob_is_cut_at_the_edge_of_the_picture_and_specks_are_none() -> None:
 def test_a_soft_rim_is_left_out_of_the_outline() -> None:
     body = ellipse(SIZE, 45, 35, 20, 7, 0.3)
     soft = 200 * ndimage.gaussian_filter(body.astype(float), 1.5)
-    (blob,) = find_blobs(soft.astype(np.uint8), Thresholds(12, 24, 8, 0.35, 1, 1, 20))
+    (blob,) = find_blobs(soft.astype(np.uint8), Thresholds(12, 24, 8, 0.35, 1, 1, 20, 50))
     assert blob.area == pytest.approx(body.sum(), rel=0.2)
-    (fat,) = find_blobs(soft.astype(np.uint8), Thresholds(12, 24, 8, 0.0, 1, 1, 20))
+    (fat,) = find_blobs(soft.astype(np.uint8), Thresholds(12, 24, 8, 0.0, 1, 1, 20, 50))
     assert fat.area > 1.3 * body.sum()
+
+
+def test_holes_of_an_animal_are_filled_and_water_between_animals_is_not() -> None:
+    ring = ellipse(SIZE, 45, 35, 24, 18, 0.0) & ~ellipse(SIZE, 45, 35, 14, 9, 0.0)
+    ring &= ~ellipse(SIZE, 65, 35, 2, 2, 0.0)
+    (blob,) = find_blobs(np.where(ring, 160, 0).astype(np.uint8), Thresholds(12, 24, 6, 0.0, 1, 0, 20, hole=40))
+    assert blob.area == ring.sum() + (ellipse(SIZE, 65, 35, 2, 2, 0.0)).sum()
 
 
 def test_a_region_is_a_polygon() -> None:

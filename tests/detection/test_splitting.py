@@ -10,7 +10,7 @@ from trackfish3d.detection.blobs import Blob, shapes, split_labels
 from trackfish3d.detection.look import Look
 from trackfish3d.detection.memory import Memory
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.shape import divide_by_shape, fill_bays, join_pieces, looks_single, merge
+from trackfish3d.detection.shape import divide_by_shape, join_pieces, looks_single, merge
 from trackfish3d.detection.video import Video
 
 from .worlds import ellipse, encode, swimming
@@ -118,23 +118,41 @@ def test_pieces_of_one_are_joined_and_neighbours_are_not() -> None:
     assert merge(given, level).area == sum(b.area for b in given)
 
 
-def test_bays_are_filled_up_to_the_hull() -> None:
-    body = ellipse(SIZE, 90, 70, A, B, 0.0)
-    flank = body & (np.arange(SIZE[1])[:, None] < 71)
-    (blob,), level = blobs(flank & ~ellipse(SIZE, 90, 71, 6, 3, 0.0))
-    assert iou(fill_bays(blob, level, 4), flank) > 0.95
-
-
 def test_pixels_are_shared_by_their_ellipses() -> None:
     one, two = ellipse(SIZE, 70, 70, A, B, 0.0), ellipse(SIZE, 116, 74, A, B, 0.2)
     y, x = np.nonzero(one | two)
     pixels = np.column_stack([x, y]).astype(float)
     mean = np.array([[75.0, 68.0], [110.0, 78.0]])
     cov = np.tile([A**2 / 4, 0.0, B**2 / 4], (2, 1))
-    owner, distance = _ellipses.share_pixels(pixels, mean, cov, np.ones(2), 0.9, 8)
+    owner, distance = _ellipses.share_pixels(pixels, mean, cov, np.ones(2), 0.9, 8, np.zeros(0), np.zeros((0, 2)), 0.0)
     assert (owner == np.where(one[y, x], 0, 1)).mean() > 0.97
     assert mean == pytest.approx(np.array([[70, 70], [116, 74]]), abs=1.0)
     assert np.quantile(distance, 0.95) < 6  # the edge of a filled ellipse is at 4
+
+
+def test_tones_tell_apart_what_places_do_not() -> None:
+    near, far = ellipse(SIZE, 90, 70, A, B, 0.0), ellipse(SIZE, 96, 71, A, B, 0.35)
+    y, x = np.nonzero(near | far)
+    tone = np.where(near[y, x], 160.0, 60.0)
+    right = {}
+    for trust in (0.0, 0.5):
+        mean, cov = np.array([[90.0, 70.0], [96.0, 71.0]]), np.tile([A**2 / 4, 0.0, B**2 / 4], (2, 1))
+        tones = np.array([[160.0, 400.0], [60.0, 400.0]])
+        pixels = np.column_stack([x, y]).astype(float)
+        owner, _ = _ellipses.share_pixels(pixels, mean, cov, np.ones(2), 0.9, 8, tone, tones, trust)
+        right[trust] = (owner == np.where(near[y, x], 0, 1)).mean()
+    assert right[0.5] > 0.99
+    assert right[0.0] < 0.9
+
+
+def test_memory_knows_the_tone_of_an_animal_seen_alone() -> None:
+    memory = Memory()
+    mask = ellipse(SIZE, 90, 70, A, B, 0.0)
+    for _ in range(4):
+        given, level = blobs(mask)
+        level[mask] = np.random.default_rng(0).integers(100, 140, mask.sum())
+        memory.step(given, level, LOOK)
+    assert memory.tone[0] == pytest.approx([level[mask].mean(), level[mask].var() + 25])
 
 
 def test_sizes_and_side_are_learnt_from_the_film(tmp_path: Path) -> None:

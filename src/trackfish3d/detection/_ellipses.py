@@ -46,13 +46,15 @@ def _reshape(seen, known, stiffness):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def share_pixels(pixels, mean, cov, weight, stiffness, rounds):  # type: ignore[no-untyped-def]
+def share_pixels(pixels, mean, cov, weight, stiffness, rounds, tone, tones, trust):  # type: ignore[no-untyped-def]
     """Divide ``pixels`` (N, 2) among ellipses by expectation maximisation; moves ``mean``, ``cov``, ``weight``.
 
     Parameters
     ----------
     mean (K, 2), cov (K, 3: xx, xy, yy), weight (K,) : where the animals are expected, their shapes, their areas.
     stiffness : 1 keeps the sizes of the axes and the weights, and only moves and turns; 0 lets all follow the pixels.
+    tone (N,), tones (K, 2: mean, variance), trust : how the pixels look, how the animals do, and how far that counts
+        beside the place; with trust 0 the first two may be empty.
 
     Returns
     -------
@@ -72,6 +74,9 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds):  # type: ignore[
                 x, y = pixels[i, 0] - mean[k, 0], pixels[i, 1] - mean[k, 1]
                 d = inverse[k, 0] * x * x + 2 * inverse[k, 1] * x * y + inverse[k, 2] * y * y
                 chance[k] = np.log(weight[k]) - 0.5 * (d + inverse[k, 3])
+                if trust > 0:
+                    off = tone[i] - tones[k, 0]
+                    chance[k] -= 0.5 * trust * (off * off / tones[k, 1] + np.log(tones[k, 1]))
                 if chance[k] > best:
                     best, owner[i], distance[i] = chance[k], k, d
             total = 0.0

@@ -20,7 +20,7 @@ _LEAST_NOISE = 0.7  # levels; below it, quantisation rules
 _LEAST_COLOUR_NOISE = 0.9  # levels; codecs move the colour of whole blocks by one level
 _ROUNDS = 2  # times that animals are taken out of the samples
 _ANIMAL = Thresholds(
-    low=5 * QUARTERS, high=9 * QUARTERS, reach=9, outline=0.2, gap=1, close=2, smallest=40
+    low=5 * QUARTERS, high=9 * QUARTERS, reach=9, outline=0.2, gap=1, close=2, smallest=40, hole=np.inf
 )  # what is taken out
 _MARGIN = 4  # pixels around it
 

@@ -18,7 +18,8 @@ class Thresholds:
 
     ``low``: pixels of a blob; ``high``: the highest fifth of its pixels; ``reach``: pixels that a blob extends beyond
     those; ``outline``: share of the neighbourhood's level at which an edge is drawn; ``gap``: pixels that may part two
-    pieces; ``close``: half of the width of cracks to be closed; ``smallest``: pixels.
+    pieces; ``close``: half of the width of cracks to be closed; ``smallest``: pixels;
+    ``hole``: pixels of the largest that is filled: larger ones lie between animals.
     """
 
     low: int
@@ -28,6 +29,7 @@ class Thresholds:
     gap: int
     close: int
     smallest: float
+    hole: float
 
 
 @dataclass(eq=False)
@@ -67,7 +69,7 @@ def find_blobs(level: NDArray[np.uint8], t: Thresholds) -> list[Blob]:
         mask &= _blobs.grow_mask(_blobs.cut_out(runs, label, c, facts[c], margin, level, t.high), t.reach)
         _blobs.keep_above_neighbours(mask, level, left, top, _RIM, t.outline)
         mask = _blobs.close_mask(mask, t.close)
-        _blobs.fill_holes(mask, mask.size)
+        _blobs.fill_holes(mask, t.hole)
         labels, parts = _blobs.label_mask(mask)
         out += [b for b in split_labels(labels, parts, left, top, level, t.smallest) if b.level >= t.high]
     return out

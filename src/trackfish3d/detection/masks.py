@@ -117,7 +117,7 @@ def outline(blob: Blob) -> Array:
     rings = sorted((np.asarray(ring)[:-1] for ring in lines), key=_area, reverse=True)
     whole = rings[0]
     for ring in rings[1:]:
-        if _area(ring) * _area(rings[0]) < 0 or abs(_area(ring)) < 1:
+        if _area(ring) * _area(rings[0]) < 0:
             continue  # a hole runs the other way round
         apart = np.linalg.norm(whole[:, None] - ring[None], axis=2)
         k, n = np.unravel_index(int(apart.argmin()), apart.shape)

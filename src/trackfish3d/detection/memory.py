@@ -21,6 +21,8 @@ _GROWN_UP = 3  # frames seen apart before an animal's memory may divide a blob
 _PROVEN = 12  # frames seen apart that prove two animals to be two
 _ONE = 1.3  # typical areas that may still be one animal
 _ROUNDS = 8
+_NOISE = 25.0  # variance of a level, quarters of a standard deviation squared
+_TRUST = 0.5  # how far an animal's tone counts beside its place
 _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
 
 
@@ -28,7 +30,8 @@ _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
 class Memory:
     """Animals of one view: ``mean``, ``velocity`` (F, 2) px and px a frame, ``cov`` (F, 3), ``area`` (F,) px.
 
-    ``alone`` (F,) frames seen apart so far; ``missed`` (F,) frames since last seen.
+    ``tone`` (F, 2) mean and variance of the deviation of its pixels: those far away look paler. ``alone`` (F,) frames
+    seen apart so far; ``missed`` (F,) frames since last seen.
     """
 
     forget_frames: int = 10
@@ -36,10 +39,15 @@ class Memory:
     velocity: Array = field(default_factory=lambda: np.zeros((0, 2)))
     cov: Array = field(default_factory=lambda: np.zeros((0, 3)))
     area: Array = field(default_factory=lambda: np.zeros(0))
+    tone: Array = field(default_factory=lambda: np.zeros((0, 2)))
     alone: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     missed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
-    COLUMNS = ("mean", "velocity", "cov", "area", "alone", "missed")
+    COLUMNS = ("mean", "velocity", "cov", "area", "tone", "alone", "missed")
+
+    def turn_back(self) -> None:
+        """Let time run the other way."""
+        self.velocity *= -1
 
     def step(self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, frames: int = 1) -> list[Blob]:
         """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out."""
@@ -58,13 +66,13 @@ class Memory:
                 self.missed[fish[0]] = self.forget_frames + 1
                 fresh += pieces
             elif len(fish) == 1:
-                self._see(fish[0], blob, apart=True)
+                self._see(fish[0], blob, level, apart=True)
                 seen.append(fish[0])
                 out.append(blob)
             else:
                 shares, rest = self._share(fish, blob, level, look)
                 for k, piece in shares:
-                    self._see(k, piece, apart=False)
+                    self._see(k, piece, level, apart=False)
                     seen.append(k)
                     out.append(piece)
                 fresh += rest
@@ -73,7 +81,7 @@ class Memory:
         self.velocity[self.missed > 0] *= 0.8
         self._forget()
         for blob in fresh:
-            self._remember(blob)
+            self._remember(blob, level)
         return out + fresh
 
     def _gather(
@@ -163,9 +171,12 @@ class Memory:
     ) -> tuple[list[tuple[int, Blob]], list[Blob]]:
         """Divide the pixels of a blob among ``fish``; returns pieces by animal, and pieces that are nobody's."""
         pixels = blob.pixels()
+        tone = _levels(blob, level)
         while True:
             mean, cov, area = self.mean[fish].copy(), self.cov[fish].copy(), self.area[fish].copy()
-            owner, distance = _ellipses.share_pixels(pixels, mean, cov, area, 0.9, _ROUNDS)
+            owner, distance = _ellipses.share_pixels(
+                pixels, mean, cov, area, 0.9, _ROUNDS, tone, self.tone[fish], _TRUST
+            )
             count = np.bincount(owner, minlength=len(fish))
             hidden = np.flatnonzero(count < np.maximum(_HIDDEN * self.area[fish], look.smallest))
             if not len(hidden) or len(fish) == 1:
@@ -186,7 +197,7 @@ class Memory:
         rest = split_labels(labels, 1, int(left), int(top), level, look.smallest) if stray.any() else []
         return list(zip(taken, pieces, strict=True)), rest
 
-    def _see(self, k: int, blob: Blob, apart: bool) -> None:
+    def _see(self, k: int, blob: Blob, level: NDArray[np.uint8], apart: bool) -> None:
         mean, cov = _moments(blob)
         self.velocity[k] += 0.4 * (mean - self.mean[k])
         self.mean[k] = mean
@@ -194,12 +205,13 @@ class Memory:
             share = 0.5 if self.alone[k] else 1.0
             self.cov[k] += share * (cov - self.cov[k])
             self.area[k] += share * (blob.area - self.area[k])
+            self.tone[k] += share * (_tone(blob, level) - self.tone[k])
             self.alone[k] += 1
 
-    def _remember(self, blob: Blob) -> None:
+    def _remember(self, blob: Blob, level: NDArray[np.uint8]) -> None:
         mean, cov = _moments(blob)
         fresh: tuple[NDArray, ...] = (mean[None], np.zeros((1, 2)), cov[None], np.array([blob.area]))
-        fresh += (np.array([1]), np.array([0]))
+        fresh += (_tone(blob, level)[None], np.array([1]), np.array([0]))
         for name, value in zip(self.COLUMNS, fresh, strict=True):
             setattr(self, name, np.concatenate([getattr(self, name), value]))
 
@@ -207,6 +219,18 @@ class Memory:
         kept = self.missed <= np.where(self.alone >= _GROWN_UP, self.forget_frames, 1)
         for name in self.COLUMNS:
             setattr(self, name, getattr(self, name)[kept])
+
+
+def _levels(blob: Blob, level: NDArray[np.uint8]) -> Array:
+    """(N,) deviations of a blob's pixels, in the order of `Blob.pixels`."""
+    h, w = blob.mask.shape
+    return level[blob.top : blob.top + h, blob.left : blob.left + w][blob.mask > 0].astype(np.float64)
+
+
+def _tone(blob: Blob, level: NDArray[np.uint8]) -> Array:
+    """Mean and variance of a blob's deviations; the variance is not less than that of rounding and noise."""
+    levels = _levels(blob, level)
+    return np.array([levels.mean(), levels.var() + _NOISE])
 
 
 def _moments(blob: Blob) -> tuple[Array, Array]:

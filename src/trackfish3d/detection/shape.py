@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..synfish.raster import moments
-from . import _blobs, _ellipses
+from . import _ellipses
 from .blobs import Blob, shapes, split_labels
 from .look import Look
 
@@ -62,7 +62,8 @@ class _Fit:
     @classmethod
     def of(cls, pixels: Array, blob: Blob, mean: Array, cov: Array, look: Look) -> "_Fit":
         """Fit ellipses from a start (k, 2), (k, 3)."""
-        owner, _ = _ellipses.share_pixels(pixels, mean, cov, np.ones(len(mean)), 0.0, _ROUNDS)
+        equal, anyhow = np.ones(len(mean)), (np.zeros(0), np.zeros((0, 2)), 0.0)
+        owner, _ = _ellipses.share_pixels(pixels, mean, cov, equal, 0.0, _ROUNDS, *anyhow)
         count = np.bincount(owner, minlength=len(mean))
         if count.min() < max(look.smallest, 0.25 * look.typical):
             return cls(owner, -np.inf)
@@ -178,15 +179,3 @@ def merge(parts: list[Blob], level: NDArray[np.uint8]) -> Blob:
         h, w = p.mask.shape
         labels[p.top - top : p.top - top + h, p.left - left : p.left - left + w] |= p.mask
     return split_labels(labels, 1, left, top, level, 1)[0]
-
-
-def fill_bays(blob: Blob, level: NDArray[np.uint8], reach: int) -> Blob:
-    """Return the blob with its bays filled up to ``reach`` pixels from its shore; unless it is mostly bays.
-
-    Of an animal that hardly differs from the background often only one flank is seen; animals are convex.
-    """
-    mask = _blobs.fill_hull(blob.mask)
-    if blob.area < 0.4 * mask.sum():
-        return blob
-    near = _blobs.grow_mask(np.pad(blob.mask, reach), reach)[reach:-reach, reach:-reach]
-    return split_labels((mask & near).astype(np.int32), 1, blob.left, blob.top, level, 1)[0]

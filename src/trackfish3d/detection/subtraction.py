@@ -12,17 +12,20 @@ from ..errors import InputError
 from . import _blobs
 from .background import Background
 from .blobs import QUARTERS, Blob, Thresholds, find_blobs
+from .bodies import complete
 from .detector import Detector, DetectorSettings, Seen
 from .learning import learn_look
 from .look import Look
 from .memory import Memory
+from .pursuit import Pursuit
 from .region import inside_polygon
-from .shape import fill_bays, join_pieces
+from .shape import join_pieces
 from .video import Picture, Video
 
 _MARGIN = 3  # pixels around an animal from which the background learns nothing
 _WARM_UP, _WARM_UP_BYTES = 24, 100_000_000  # frames, and pixels of them at most
 _SAMPLE_BYTES = 155_000_000  # pixels of the samples at most: learning takes about six times as many bytes
+_HOLE = 0.1  # of an animal's area, the largest hole in one
 _DRIFT_EVERY = 8  # frames between two steps of the still background
 
 
@@ -33,7 +36,7 @@ class BackgroundSettings(DetectorSettings):
     low: float = Field(3.0, gt=0, le=30, description="standard deviations off the background of a blob's pixels")
     high: float = Field(6.0, gt=0, le=60, description="standard deviations of the brightest fifth of a blob's pixels")
     faint: float = Field(0.2, ge=0, lt=1, description="share of the animals' contrast below which pixels are shadow")
-    clear: float = Field(0.45, ge=0, lt=1, description="share of the animals' contrast below which blobs are shadow")
+    clear: float = Field(0.3, ge=0, lt=1, description="share of the animals' contrast below which blobs are shadow")
     outline: float = Field(0.35, ge=0, lt=1, description="share of the contrast nearby at which the outline is drawn")
     side: str | None = Field(None, pattern="^(dark|bright|both)$", description="animals are dark, bright or both")
     gap: int | None = Field(None, ge=0, le=30, description="pixels that may part two pieces of one animal")
@@ -63,7 +66,8 @@ class BackgroundDetector(Detector):
         self._outside = None if s.region is None else ~inside_polygon(s.region, video.size)
         self.fps = video.fps
         self.look = self._chosen(learn_look(self, video, threads))
-        self.memory = Memory(forget_frames=max(2, round(s.remember_seconds * video.fps)))
+        forget = max(2, round(s.remember_seconds * video.fps))
+        self.memory: Memory | Pursuit = Pursuit(forget) if self.look.weak else Memory(forget)
         self._last: int | None = None
         self._warm_up(video, threads)
         return list(self.look.notes)
@@ -74,7 +78,7 @@ class BackgroundDetector(Detector):
         pictures = list(video.read(0, min(_WARM_UP, 1 + _WARM_UP_BYTES // (w * h)), threads))
         for picture in reversed(pictures):
             self.see(picture)
-        self.memory.velocity *= -1
+        self.memory.turn_back()
 
     def _chosen(self, look: Look) -> Look:
         """Put the user's word over what was learnt."""
@@ -99,7 +103,7 @@ class BackgroundDetector(Detector):
             low=round(max(QUARTERS * s.low, s.faint * look.level)),
             high=round(max(QUARTERS * s.high, s.clear * look.level)),
             reach=max(4, round(3 * look.minor)), outline=s.outline, gap=look.gap, close=look.close,
-            smallest=0.5 * look.smallest,
+            smallest=0.5 * look.smallest, hole=_HOLE * look.typical,
         )  # fmt: skip
         return find_blobs(level, thresholds), level
 
@@ -127,12 +131,10 @@ class BackgroundDetector(Detector):
         self.learn_from(picture, blobs, look)
         found = blobs
         if s.split:
-            pieces = join_pieces(blobs, level, look)
+            pieces = blobs if look.weak else join_pieces(blobs, level, look)
             apart = 0 if self._last is None else abs(picture.number - self._last)
             found = self.memory.step(pieces, level, look, apart)
-        if look.weak:
-            reach = max(look.close, round(look.minor), 1)
-            found = [fill_bays(b, level, reach) if b.area <= look.largest else b for b in found]
+            found = found if look.weak else complete(found, level, look)
         self._last = picture.number
         found = [b for b in found if look.believes(b)]
         return Seen.from_masks(found, look.score(found))
@@ -143,7 +145,7 @@ class BackgroundDetector(Detector):
         arrays: dict[str, NDArray[Any]] = {"now": b.now, "variance": b.variance, "still": b.luma.still}
         if b.blue is not None and b.red is not None:
             arrays |= {"blue": b.blue.still, "red": b.red.still}
-        arrays |= {f"memory_{name}": getattr(self.memory, name) for name in Memory.COLUMNS}
+        arrays |= {f"memory_{name}": getattr(self.memory, name) for name in self.memory.COLUMNS}
         return {**arrays, "last": np.array(-1 if self._last is None else self._last)}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -152,7 +154,7 @@ class BackgroundDetector(Detector):
         b.now, b.variance, b.luma.still = state["now"], state["variance"], state["still"]
         if b.blue is not None and b.red is not None:
             b.blue.still, b.red.still = state["blue"], state["red"]
-        for name in Memory.COLUMNS:
+        for name in self.memory.COLUMNS:
             setattr(self.memory, name, state[f"memory_{name}"])
         last = int(state["last"])
         self._last = None if last < 0 else last
