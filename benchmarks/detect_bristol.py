@@ -1,5 +1,6 @@
 """Some 50 zebrafish in a bowl, seen by three cameras above the water: from boards and films to tracks."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def bristol(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:
     folder = work / "bristol"
     folder.mkdir(parents=True, exist_ok=True)
     write_cameras(CameraRig(made.rig.cameras, "mm"), folder / "cameras.toml")
+    shutil.rmtree(folder / "run", ignore_errors=True)  # a run that is done would be taken as it is
     call("run", *films, "--cameras", folder / "cameras.toml", "--out", folder / "run")
     recording = Recording.open(folder / "run")
     results["fitted"] |= measure(recording)

@@ -51,7 +51,7 @@ def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look,
     for start in video.sample_numbers(stretches, min(_LENGTH, video.count)):
         model.reset()
         for picture in video.at(range(start, min(start + _LENGTH, video.count)), threads):
-            blobs, _ = detector.blobs(picture, look)
+            blobs, _ = detector.blobs(picture, look, detector.settings.clear)
             if picture.number - start >= min(_WARM, video.count // 2) and blobs:
                 facts = shapes(blobs)
                 bright = [model.brighter(picture, b) for b in blobs]

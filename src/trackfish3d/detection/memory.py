@@ -49,8 +49,13 @@ class Memory:
         """Let time run the other way."""
         self.velocity *= -1
 
-    def step(self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, frames: int = 1) -> list[Blob]:
-        """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out."""
+    def step(
+        self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, clear: float = 0, frames: int = 1
+    ) -> list[Blob]:
+        """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out.
+
+        Blobs that nobody knows and that do not reach the level ``clear`` are left out: they are shadows.
+        """
         self.mean = self.mean + frames * self.velocity
         overlap = self._overlaps(blobs)
         claim = np.where(overlap.any(0), overlap.argmax(0), -1) if len(blobs) else np.full(len(self.mean), -1)
@@ -80,6 +85,7 @@ class Memory:
         self.missed[seen] = 0
         self.velocity[self.missed > 0] *= 0.8
         self._forget()
+        fresh = [blob for blob in fresh if blob.level >= clear]
         for blob in fresh:
             self._remember(blob, level)
         return out + fresh

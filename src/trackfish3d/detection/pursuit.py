@@ -38,14 +38,19 @@ class Pursuit:
         """Let time run the other way."""
         self.velocity *= -1
 
-    def step(self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, frames: int = 1) -> list[Blob]:
-        """Explain the blobs of the next frame (``frames`` after the last) by bodies, and remember those."""
+    def step(
+        self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, clear: float = 0, frames: int = 1
+    ) -> list[Blob]:
+        """Explain the blobs of the next frame (``frames`` after the last) by bodies, and remember those.
+
+        New bodies are sought only for blobs that reach the level ``clear``: others are shadows.
+        """
         self.body[:, :2] += frames * self.velocity
         usual = np.array([2 * look.major, 2 * look.minor])
         search = BodySearch(level)
         again = search.find([Start.known(b, usual) for b in self.body])
         for _ in range(_ROUNDS):
-            rest = [piece for blob in blobs for piece in search.uncovered(blob, look.smallest)]
+            rest = [piece for blob in blobs if blob.level >= clear for piece in search.uncovered(blob, look.smallest)]
             facts = shapes(rest) if rest else {}
             if not search.find([Start.fresh(facts, k, usual) for k in range(len(rest))]):
                 break

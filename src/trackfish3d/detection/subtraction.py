@@ -36,7 +36,8 @@ class BackgroundSettings(DetectorSettings):
     low: float = Field(3.0, gt=0, le=30, description="standard deviations off the background of a blob's pixels")
     high: float = Field(6.0, gt=0, le=60, description="standard deviations of the brightest fifth of a blob's pixels")
     faint: float = Field(0.2, ge=0, lt=1, description="share of the animals' contrast below which pixels are shadow")
-    clear: float = Field(0.3, ge=0, lt=1, description="share of the animals' contrast below which blobs are shadow")
+    clear: float = Field(0.45, ge=0, lt=1, description="share of the animals' contrast below which blobs are shadow")
+    dim: float = Field(0.3, ge=0, lt=1, description="the same for blobs where an animal was a moment ago")
     outline: float = Field(0.35, ge=0, lt=1, description="share of the contrast nearby at which the outline is drawn")
     side: str | None = Field(None, pattern="^(dark|bright|both)$", description="animals are dark, bright or both")
     gap: int | None = Field(None, ge=0, le=30, description="pixels that may part two pieces of one animal")
@@ -93,19 +94,27 @@ class BackgroundDetector(Detector):
         }
         return replace(look, **{k: v for k, v in given.items() if v is not None})
 
-    def blobs(self, picture: Picture, look: Look) -> tuple[list[Blob], NDArray[np.uint8]]:
-        """Blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations."""
+    def blobs(self, picture: Picture, look: Look, share: float) -> tuple[list[Blob], NDArray[np.uint8]]:
+        """Blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations.
+
+        ``share`` of the animals' contrast is the least that a blob has.
+        """
         s: BackgroundSettings = self.settings
         level = self.background.deviation(picture, look.side)
         if self._outside is not None:
             level[self._outside] = 0
         thresholds = Thresholds(
             low=round(max(QUARTERS * s.low, s.faint * look.level)),
-            high=round(max(QUARTERS * s.high, s.clear * look.level)),
+            high=self._least(look, share),
             reach=max(4, round(3 * look.minor)), outline=s.outline, gap=look.gap, close=look.close,
             smallest=0.5 * look.smallest, hole=_HOLE * look.typical,
         )  # fmt: skip
         return find_blobs(level, thresholds), level
+
+    def _least(self, look: Look, share: float) -> int:
+        """Level that a blob must reach which has this share of the animals' contrast."""
+        s: BackgroundSettings = self.settings
+        return round(max(QUARTERS * s.high, share * look.level))
 
     def learn_from(self, picture: Picture, blobs: list[Blob], look: Look) -> None:
         """Let the background follow what is not an animal."""
@@ -127,14 +136,15 @@ class BackgroundDetector(Detector):
         """Find the animals in the next picture."""
         s: BackgroundSettings = self.settings
         look = self.look
-        blobs, level = self.blobs(picture, look)
-        self.learn_from(picture, blobs, look)
+        blobs, level = self.blobs(picture, look, min(s.dim, s.clear) if s.split else s.clear)
+        clear = self._least(look, s.clear)
         found = blobs
         if s.split:
             pieces = blobs if look.weak else join_pieces(blobs, level, look)
             apart = 0 if self._last is None else abs(picture.number - self._last)
-            found = self.memory.step(pieces, level, look, apart)
+            found = self.memory.step(pieces, level, look, clear, apart)
             found = found if look.weak else complete(found, level, look)
+        self.learn_from(picture, [b for b in blobs if b.level >= clear] + found, look)
         self._last = picture.number
         found = [b for b in found if look.believes(b)]
         return Seen.from_masks(found, look.score(found))
