@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+_ENOUGH = 500  # pixels that tell where ellipses are; of more, only so many are looked at
 NEAR = 6.0  # squared distance, in standard deviations, that holds nearly all pixels of a filled ellipse (its edge: 4)
 
 
@@ -65,10 +66,12 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds, tone, tones, trus
     weight[:] = area
     chance = np.empty(k_count)
     owner, distance = np.zeros(count, np.int64), np.zeros(count)
+    stride = max(1, count // _ENOUGH)
     for step in range(rounds + 1):
         inverse = _invert(cov)
         sums = np.zeros((k_count, 6))
-        for i in range(count):
+        last = step == rounds
+        for i in range(0 if last else step % stride, count, 1 if last else stride):
             best = -1e300
             for k in range(k_count):
                 x, y = pixels[i, 0] - mean[k, 0], pixels[i, 1] - mean[k, 1]
@@ -79,6 +82,8 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds, tone, tones, trus
                     chance[k] -= 0.5 * trust * (off * off / tones[k, 1] + np.log(tones[k, 1]))
                 if chance[k] > best:
                     best, owner[i], distance[i] = chance[k], k, d
+            if last:
+                continue
             total = 0.0
             for k in range(k_count):
                 chance[k] = np.exp(chance[k] - best)
@@ -93,7 +98,7 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds, tone, tones, trus
                     sums[k, 3] += r * x * x
                     sums[k, 4] += r * x * y
                     sums[k, 5] += r * y * y
-        if step == rounds:
+        if last:
             break
         for k in range(k_count):
             n = sums[k, 0]
@@ -103,7 +108,7 @@ def share_pixels(pixels, mean, cov, weight, stiffness, rounds, tone, tones, trus
             mean[k, 0], mean[k, 1] = u, v
             seen = np.array([sums[k, 3] / n - u * u + 0.25, sums[k, 4] / n - u * v, sums[k, 5] / n - v * v + 0.25])
             cov[k, 0], cov[k, 1], cov[k, 2] = _reshape(seen, known[k], stiffness)
-            weight[k] = stiffness * area[k] + (1 - stiffness) * n / count
+            weight[k] = stiffness * area[k] + (1 - stiffness) * n * stride / count
     return owner, distance
 
 

@@ -14,6 +14,7 @@ Array = NDArray[np.float64]
 _ROUNDS = 25
 _CLEARLY = 0.05  # more of the blob that one ellipse more must cover
 _BREAK = 4.0  # an animal's minor deviations, about its width, that may part two pieces of it
+_ENOUGH = 500  # pixels that tell where to begin
 _MOST = 4  # animals a shape without any history is divided into
 
 
@@ -115,6 +116,8 @@ def _starts(pixels: Array, k: int) -> list[tuple[Array, Array]]:
 
 def _spread(pixels: Array, k: int) -> tuple[Array, Array]:
     """Centres spread as far apart as the pixels allow, round ellipses around them."""
+    radius = len(pixels) / k / (4 * np.pi)
+    pixels = pixels[:: max(1, len(pixels) // _ENOUGH)]
     centres = [pixels[np.argmax(np.linalg.norm(pixels - pixels.mean(0), axis=1))]]
     apart = np.linalg.norm(pixels - centres[0], axis=1)
     while len(centres) < k:
@@ -124,7 +127,6 @@ def _spread(pixels: Array, k: int) -> tuple[Array, Array]:
     for _ in range(5):
         owner = np.argmin(np.linalg.norm(pixels[:, None] - mean[None], axis=2), axis=1)
         mean = np.array([pixels[owner == j].mean(0) if (owner == j).any() else mean[j] for j in range(k)])
-    radius = len(pixels) / k / (4 * np.pi)
     return mean, np.tile([radius, 0.0, radius], (k, 1))
 
 
