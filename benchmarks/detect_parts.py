@@ -3,6 +3,7 @@
 import os
 import pickle
 import platform
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,13 @@ from trackfish3d.tracking.registry import DEFAULT_METHOD, make_method
 
 GATE = 1.0
 FRAMES = 150
-SCHOOLS = (("test3", 0), ("test4", 0))
+SCHOOLS = tuple((name, offset) for name in ("test3", "test4") for offset in range(3))
 EVERY = 2  # frames between pictures whose masks are compared
 DRAWN_BY = ("cameras", "synfish")
 FOUND_BY = tuple(
     f"detection/{n}.py"
-    for n in ("_blobs", "_ellipses", "_pixels", "background", "blobs", "learning", "look", "memory", "shape", "stills",
-              "subtraction")
+    for n in ("_blobs", "_bodies", "_ellipses", "_pixels", "background", "blobs", "bodies", "learning", "look",
+              "memory", "pursuit", "shape", "stills", "subtraction")
 )  # fmt: skip
 
 
@@ -68,8 +69,8 @@ def school_of(work: Path, out: Path, name: str, offset: int) -> dict[str, Any]:
         views[camera.name] = tally.to_dict() | {"contrast": contrast}
         total.add(tally)
         parts.append((c, seen))
-        if (name, offset) in (("test3", 0), ("test4", 0)) and c == 0:
-            show(folder / "videos" / f"{camera.name}.mp4", seen, out / f"{name}.png")
+        if offset == 0:
+            show(folder / "videos" / f"{camera.name}.mp4", seen, out / f"{name}-{camera.name}.png")
     recording = Recording.open(folder)
     entry = {"fish": school.position.shape[1], "all": total.to_dict(), "views": views}
     entry["mota_film"] = tracked(recording, gather(rig.names, parts))
@@ -133,7 +134,7 @@ def speed(work: Path, out: Path, _: Path | None) -> dict[str, Any]:
     """CPU time a frame of 1920 x 1080, decoding and detecting apart, and frames a second of both side by side."""
     folder, _, rig = film(work, "test4", 0)
     entry: dict[str, Any] = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
-    for c in (0,):
+    for c in range(len(rig)):
         video = Video.open(folder / "videos" / f"{rig[c].name}.mp4")
         detector = make_detector("background")
         start = time.process_time()
@@ -167,6 +168,7 @@ def memory(work: Path, out: Path, _: Path | None, frames: int = 100_000) -> dict
             rows.append((done, resident_mb()))
 
     parts = work / "long-parts"
+    shutil.rmtree(parts, ignore_errors=True)  # a job that is done would be taken as it is
     result = run_camera(CameraJob("cam", path, "background", {}, parts), tell)
     seconds = time.process_time() - start
     later = [mb for done, mb in rows if done >= frames // 10]

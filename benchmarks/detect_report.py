@@ -64,7 +64,10 @@ def synfish_section(results: dict[str, Any]) -> list[str]:
             cells += [f"{e['centroid_median_px']:.1f}", f"{e['centroid_p95_px']:.1f}"]
             cells += [" / ".join(map(str, e[k].values())) for k in ("lost", "extra")]
             lines.append(f"| {name} ({entry['fish']}) | {view} | {contrast} | {' | '.join(cells)} |")
-    lines += ["\n![8 fish](test3.png)\n", "![16 fish](test4.png)\n", "## SynFish: tracks from films alone\n"]
+    lines += ["\nHalf-way through the first school of each, from the side and from above:\n"]
+    for fish, scene in ((8, "test3"), (16, "test4")):
+        lines += [f"![{fish} fish]({scene}-cam{c}.png)\n" for c in (0, 1)]
+    lines += ["## SynFish: tracks from films alone\n"]
     lines += [
         "`joint` with default settings on the detections of `background`, and on those of the simulated detector (a "
         "model of a learned one that sees the true masks) of the same school; gate 1.0.\n",
@@ -127,7 +130,7 @@ def speed_section(r: dict[str, Any]) -> list[str]:
         "## Speed\n",
         "CPU time a frame of 1920 x 1080 with 16 fish (test4), one thread each for decoding and for detecting; on two "
         f"cores the two run side by side. At least {slowest:.0f} frames a second on two cores (goal 30: "
-        f"{met(slowest >= 30)}). Other work was running on the machine, so times are rather too long.\n",
+        f"{met(slowest >= 30)}).\n",
         "| view | decode ms | detect ms | frames/s, one core | two cores | learning before, CPU s |",
         "|---|---:|---:|---:|---:|---:|",
     ]
