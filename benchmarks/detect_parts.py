@@ -69,7 +69,7 @@ def school_of(work: Path, out: Path, name: str, offset: int) -> dict[str, Any]:
         views[camera.name] = tally.to_dict() | {"contrast": contrast}
         total.add(tally)
         parts.append((c, seen))
-        if offset == 0:
+        if offset == 0 and c < 2:
             show(folder / "videos" / f"{camera.name}.mp4", seen, out / f"{name}-{camera.name}.png")
     recording = Recording.open(folder)
     entry = {"fish": school.position.shape[1], "all": total.to_dict(), "views": views}
