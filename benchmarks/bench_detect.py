@@ -1,7 +1,7 @@
 """The `background` detector and the way from videos to tracks: masks, tracks, real films, speed, memory.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_detect.py --out docs/results/video [--work FOLDER] [--data FOLDER]
-        [--only synfish,idtracker,bristol,speed,memory]
+        [--only synfish,learn,idtracker,bristol,speed,memory]
 
 Films are rendered once and kept in the work folder. The detector was tuned on the first 150 frames of train3, train7
 and train8 (offset 0); reported are the first 150 frames of test scenes.
@@ -19,11 +19,18 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from detect_bristol import bristol
-from detect_parts import idtracker, memory, speed, synfish
+from detect_parts import idtracker, learn, memory, speed, synfish
 from detect_report import write_report
 from trackfish3d.files import atomic_path
 
-SECTIONS = {"synfish": synfish, "idtracker": idtracker, "bristol": bristol, "speed": speed, "memory": memory}
+SECTIONS = {
+    "synfish": synfish,
+    "learn": learn,
+    "idtracker": idtracker,
+    "bristol": bristol,
+    "speed": speed,
+    "memory": memory,
+}
 
 
 def main() -> None:

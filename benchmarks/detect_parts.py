@@ -11,6 +11,7 @@ from typing import Any
 import av
 import numpy as np
 
+from bench_run import call
 from detect_masks import Tally, score_view
 from trackfish3d.benchmark.stamp import code_digest
 from trackfish3d.detection.camera_job import CameraJob, run_camera
@@ -19,7 +20,7 @@ from trackfish3d.detection.preview import draw_seen, write_picture
 from trackfish3d.detection.registry import make_detector
 from trackfish3d.detection.video import Video
 from trackfish3d.evaluation import evaluate
-from trackfish3d.recordings import Detections, Recording
+from trackfish3d.recordings import Detections, Recording, Tracks, Truth
 from trackfish3d.synfish.observe import mesh_for
 from trackfish3d.synfish.scenes import FPS, benchmark_scenes, write_school
 from trackfish3d.synfish.video import write_video, write_videos
@@ -104,6 +105,10 @@ def tracked(recording: Recording, detections: Detections) -> dict[str, float]:
     tracks = method.track(recording.rig, detections, recording.fps)
     truth = recording.truth
     assert truth is not None
+    return scored(truth, tracks)
+
+
+def scored(truth: Truth, tracks: Tracks) -> dict[str, float]:
     s = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)
     return {"mota": s.clear.mota, "idf1": s.identity.idf1, "switches": s.clear.switches}
 
@@ -116,6 +121,24 @@ def show(path: Path, seen: list[tuple[int, Seen]], target: Path) -> None:
     u, v = found.columns["u"], found.columns["v"]
     box = slice(max(int(v.min()) - 70, 0), int(v.max()) + 70), slice(max(int(u.min()) - 90, 0), int(u.max()) + 90)
     write_picture(target, [drawn[box]])
+
+
+def learn(work: Path, out: Path, _: Path | None) -> dict[str, Any]:
+    """`run` on the films of 16 fish, as it is and with learning on them."""
+    folder, _, rig = film(work, "test4", 0)
+    films = [folder / "videos" / f"{name}.mp4" for name in rig.names]
+    truth = Recording.open(folder).truth
+    assert truth is not None
+    results: dict[str, Any] = {}
+    for name, flags in (("as it is", ()), ("with --learn", ("--learn",))):
+        target = work / f"run-{len(flags)}"
+        shutil.rmtree(target, ignore_errors=True)  # a run that is done would be taken as it is
+        start = time.perf_counter()
+        call("run", *films, "--cameras", folder / "cameras.toml", "--out", target, *flags)
+        seconds = time.perf_counter() - start
+        results[name] = scored(truth, Recording.open(target).tracks) | {"seconds": seconds}
+        print(name, results[name], flush=True)
+    return results
 
 
 def idtracker(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ GOALS = {8: (0.95, 0.98), 16: (0.85, 0.95)}
 def write_report(path: Path, results: dict[str, Any], command: str) -> None:
     parts = ["# From video to detections and tracks\n", f"Made by `{command}` with trackfish3d {__version__}.\n"]
     sections = {
-        "synfish": synfish_section, "idtracker": idtracker_section, "bristol": bristol_section,
+        "synfish": synfish_section, "learn": learn_section, "idtracker": idtracker_section, "bristol": bristol_section,
         "speed": speed_section, "memory": memory_section,
     }  # fmt: skip
     for name, section in sections.items():
@@ -81,6 +81,20 @@ def synfish_section(results: dict[str, Any]) -> list[str]:
             str(b["switches"]),
         ]
         lines.append(f"| {name} ({e['fish']}) | {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def learn_section(results: dict[str, Any]) -> list[str]:
+    lines = [
+        "## The whole way, with learning on the recording\n",
+        "`run VIDEO... --cameras ...` on the films of test4 (16 fish, 150 frames of three views), from films to "
+        "report.\n",
+        "| | MOTA % | IDF1 % | switches | seconds |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, r in results.items():
+        cells = f"{100 * r['mota']:.1f} | {100 * r['idf1']:.1f} | {r['switches']} | {r['seconds']:.0f}"
+        lines.append(f"| {name} | {cells} |")
     return [*lines, ""]
 
 
