@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .blobs import Blob, shapes
 
 Array = NDArray[np.float64]
-_CLEAR = 80.0  # quarters of a standard deviation at which outlines become whole
+_CLEAR = 105.0  # quarters of a standard deviation at which outlines become whole
 
 
 @dataclass(frozen=True)
