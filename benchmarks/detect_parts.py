@@ -168,17 +168,13 @@ def speed(work: Path, out: Path, _: Path | None) -> dict[str, Any]:
         start = time.process_time()
         decoded = sum(1 for _ in video.read())
         decode = (time.process_time() - start) / decoded
-        seconds, cpu = [], []
-        for threads in (1, 2):
-            detector.background.threads = threads
-            start, busy = time.perf_counter(), time.process_time()
-            for picture in read_ahead(video.read()):
-                detector.see(picture)
-            seconds.append((time.perf_counter() - start) / decoded)
-            cpu.append((time.process_time() - busy) / decoded)
+        start, busy = time.perf_counter(), time.process_time()
+        for picture in read_ahead(video.read()):
+            detector.see(picture)
+        seconds, cpu = (time.perf_counter() - start) / decoded, (time.process_time() - busy) / decoded
         entry[rig[c].name] = {
-            "learn_s": learnt, "see_ms": 1000 * (cpu[0] - decode), "decode_ms": 1000 * decode,
-            "one_core_fps": 1 / cpu[0], "one_thread_fps": 1 / seconds[0], "two_cores_fps": 1 / seconds[1],
+            "learn_s": learnt, "see_ms": 1000 * (cpu - decode), "decode_ms": 1000 * decode,
+            "one_core_fps": 1 / cpu, "two_cores_fps": 1 / seconds,
         }  # fmt: skip
     return entry
 

@@ -113,27 +113,6 @@ def test_a_film_gives_its_floor_and_judges_animals_by_it(tmp_path: Path) -> None
     assert (model.deviation(picture, 1)[animal] < 12).mean() > 0.9  # darker than the floor: the bright side is quiet
 
 
-def test_bands_of_rows_change_nothing(tmp_path: Path) -> None:
-    pictures, _ = swimming(40)
-    coloured = [
-        p + np.array([20, 0, 40], np.uint8) * (np.arange(p.shape[1]) % 50 < 25)[None, :, None] for p in pictures
-    ]
-    video = Video.open(encode(tmp_path / "v.mp4", coloured))
-    found = {}
-    for threads in (1, 2, 3, 200):
-        model = Background.learn(video, 24)
-        model.threads = threads
-        levels = []
-        for picture in video.read(0, 5):
-            levels.append(model.deviation(picture))
-            model.follow(picture, levels[-1] > 40)
-        found[threads] = np.array(levels), model.now, model.variance
-    assert model.blue is not None
-    for threads in (2, 3, 200):
-        for mine, alone in zip(found[threads], found[1], strict=True):
-            assert np.array_equal(mine, alone)
-
-
 def test_samples_tell_how_pictures_went_on(tmp_path: Path) -> None:
     pictures, _ = swimming(40, fish=1)
     samples = Samples.collect(Video.open(encode(tmp_path / "v.mp4", pictures)), 10)

@@ -6,8 +6,6 @@ Ornstein-Uhlenbeck process), followed by a Kalman filter: where a pixel ripples,
 is left; where it is steady, it is hardly touched; under an animal the prediction relaxes to the still background.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +31,7 @@ class Background:
 
     ``noise`` (H, W) variance of a pixel from frame to frame, ``ripple`` (H, W) variance beyond that, levels^2;
     ``memory`` of the ripple a frame, 0..1. ``now`` and ``variance`` (H, W): the filter's prediction of the next
-    picture. ``blue`` and ``red`` are None for a video without colour. ``threads``: bands of rows that are judged and
-    followed side by side; what comes out does not depend on it.
+    picture. ``blue`` and ``red`` are None for a video without colour.
     """
 
     luma: Plane
@@ -45,7 +42,6 @@ class Background:
     memory: float
     now: Floats
     variance: Floats
-    threads: int = 1
 
     @classmethod
     def learn(cls, video: Video, samples: int = 48, threads: int = 1) -> "Background":
@@ -116,14 +112,7 @@ class Background:
             blue, red = chroma
             colour = [self.blue.difference(blue)[0], self.red.difference(red)[0], self._blue_scale, self._red_scale]
         out = np.empty(luma.shape, np.uint8)
-
-        def judge(rows: slice) -> None:
-            half = slice(rows.start // 2, -(-rows.stop // 2))
-            _pixels.deviation(
-                luma[rows], self.variance[rows], self.noise[rows], *(c[half] for c in colour), side, out[rows]
-            )
-
-        _in_bands(judge, len(out), self.threads)
+        _pixels.deviation(luma, self.variance, self.noise, *colour, side, out)
         return out
 
     def __post_init__(self) -> None:
@@ -147,12 +136,9 @@ class Background:
         """Learn from the pixels that are not ``taken`` (H, W) by an animal."""
         grey = np.ascontiguousarray(picture.grey)
         offset = light_change(grey, self.now)
-
-        def step(r: slice) -> None:
-            known = self.luma.still[r], self.ripple[r], self.noise[r]
-            _pixels.follow(grey[r], offset, *known, self.memory, taken[r], self.now[r], self.variance[r])
-
-        _in_bands(step, len(grey), self.threads)
+        _pixels.follow(
+            grey, offset, self.luma.still, self.ripple, self.noise, self.memory, taken, self.now, self.variance
+        )
 
     def drift(self, picture: Picture, taken: NDArray[np.bool_], rate: float, slow_rate: float) -> None:
         """Move the still background towards the picture by ``rate``, under animals by ``slow_rate``."""
@@ -163,17 +149,6 @@ class Background:
             for plane, now in zip((self.blue, self.red), picture.chroma, strict=True):
                 now = np.ascontiguousarray(now)
                 _pixels.drift(now, light_change(now, plane.still), half, rate, slow_rate, plane.still)
-
-
-def _in_bands(work: Callable[[slice], None], height: int, threads: int) -> None:
-    """Do the work for so many bands of rows side by side; each begins with an even row, where a row of colour does."""
-    rows = 2 * -(-height // (2 * threads))
-    bands = [slice(y, min(y + rows, height)) for y in range(0, height, rows)]
-    if len(bands) == 1:
-        work(bands[0])
-        return
-    with ThreadPoolExecutor(len(bands)) as pool:
-        list(pool.map(work, bands))
 
 
 def _memory(total: Floats, after_one: Floats, after_five: Floats) -> float:

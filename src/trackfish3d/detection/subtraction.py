@@ -64,7 +64,6 @@ class BackgroundDetector(Detector):
             raise InputError(f"{video.path}: has no frames")
         few = int(np.clip(_SAMPLE_BYTES // (video.size[0] * video.size[1]), 16, 48))
         self.background = Background.learn(video, s.samples or few, threads)
-        self.background.threads = threads
         self._outside = None if s.region is None else ~inside_polygon(s.region, video.size)
         self.fps = video.fps
         self.look = self._chosen(learn_look(self, video, threads))
