@@ -3,8 +3,8 @@
     OMP_NUM_THREADS=1 python benchmarks/bench_detect.py --out docs/results/video [--work FOLDER] [--data FOLDER]
         [--only synfish,learn,idtracker,bristol,speed,memory]
 
-Films are rendered once and kept in the work folder. The detector was tuned on the first 150 frames of train3, train7
-and train8 (offset 0); reported are the first 150 frames of test scenes.
+Films are rendered once and kept in the work folder. The detector was tuned on the first 150 frames of train3
+(offsets 0 to 2 and 4), train7 and train8 (offset 0); reported are the first 150 frames of test scenes.
 Sections that are not run again keep what results.json holds. Pictures of real animals stay in the work folder.
 """
 

@@ -9,7 +9,7 @@ from numba import njit
 
 U, V, ANGLE, BEND, LENGTH, WIDTH = range(6)
 _FINE = 3.0  # samples across half of a body's width, where there are as many pixels
-_MOST_BEND = 2.5
+_MOST_BEND = 2.5  # radians from end to end
 _BEYOND = 1.3  # half lengths to which distances along a body are told
 _WIDER = 2.5  # half widths to which distances across it are told
 
