@@ -1,12 +1,19 @@
-"""Files that are either complete or not there."""
+"""Files that are either complete or not there, names that are safe in a path, and folders that are ours to remove."""
 
 import os
+import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import InputError
+
+MARK = ".trackfish3d"  # in every folder that may be emptied and removed again
+_MARK_TEXT = "This folder holds work in progress of trackfish3d, which removes it when the work is done.\n"
+_LONGEST_NAME = 100  # bytes: suffixes and temporary names fit beside it in the 255 of most file systems
+_RESERVED = {"con", "prn", "aux", "nul", "clock$", *(f"{n}{k}" for n in ("com", "lpt") for k in range(1, 10))}
 
 
 @contextmanager
@@ -43,3 +50,109 @@ def read_text(path: str | Path) -> str:
         raise InputError(f"{path}: is not a text file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
+
+
+def plain_name(name: str, what: str) -> str:
+    """Return a name that comes from a file if it can be part of a path on every system.
+
+    Parameters
+    ----------
+    name : the name, as it was read.
+    what : what is called so, for the message: "camera".
+
+    Raises
+    ------
+    InputError
+        Where the name is empty or longer than 100 bytes, has a slash, a backslash, a colon or a control character,
+        begins with a dot, ends with a dot or a blank, or is reserved by Windows (CON, NUL, COM1, ...).
+    """
+    shown = ascii(name if len(name) <= 40 else f"{name[:40]}...")
+    reason = _why_not_plain(name)
+    if reason:
+        raise InputError(
+            f"{what} {shown}: {reason}; names become file names, so give it a plain one (letters, digits, - _)"
+        )
+    return name
+
+
+def _why_not_plain(name: str) -> str:
+    try:
+        size = len(name.encode("utf-8"))
+    except UnicodeEncodeError:
+        return "is not valid text"
+    if not name.strip():
+        return "is empty"
+    if size > _LONGEST_NAME:
+        return f"is longer than {_LONGEST_NAME} bytes"
+    if any(c in '/\\:*?"<>|' or unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") for c in name):
+        return "has a character that file names cannot have"
+    if name.startswith(".") or name != name.strip() or name.endswith("."):
+        return "begins or ends with a dot or a blank"
+    if name.split(".")[0].strip().lower() in _RESERVED:
+        return "is reserved by Windows"
+    return ""
+
+
+def inside(folder: str | Path, *parts: str) -> Path:
+    """Return a path below a folder that no link leads out of.
+
+    A recording may come from a stranger: its sub-folders are written to only where they are folders. The last part may
+    be a link, because `atomic_path` replaces it and never follows it.
+
+    Parameters
+    ----------
+    folder : where the path begins; it may itself be a link, because the user named it.
+    *parts : plain names below it.
+    """
+    path = Path(folder)
+    for part in parts[:-1]:
+        path = path / part
+        if path.is_symlink() or (path.exists() and not path.is_dir()):
+            raise InputError(f"{path}: is {'a link' if path.is_symlink() else 'a file'}, not a folder; move it away")
+    return path / parts[-1]
+
+
+def claim_folder(path: Path) -> Path:
+    """Make a folder that we may remove again, and mark it; one that is there must be marked or empty.
+
+    Parameters
+    ----------
+    path : the folder, made with its parents.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise InputError(f"{path}: is {'a link' if path.is_symlink() else 'a file'}, not a folder; move it away")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not (path / MARK).is_file():
+            if any(path.iterdir()):
+                raise InputError(f"{path}: was not made by trackfish3d and is not empty; move it away")
+            (path / MARK).write_text(_MARK_TEXT, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    return path
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder that `claim_folder` made; anything else is refused, and what is not there is no error.
+
+    Parameters
+    ----------
+    path : the folder.
+    """
+    if not path.is_symlink() and not path.exists():
+        return
+    if path.is_symlink() or not (path / MARK).is_file():
+        raise InputError(f"{path}: was not made by trackfish3d; move it away")
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def renew_folder(path: Path) -> Path:
+    """Empty a folder of ours, or make it.
+
+    Parameters
+    ----------
+    path : the folder.
+    """
+    if (path / MARK).is_file():
+        remove_folder(path)
+    return claim_folder(path)

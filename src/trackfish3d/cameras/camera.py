@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import median_filter
 
 from ..errors import InputError
+from ..files import plain_name
 from . import _layout as at
 from ._kernels import project_many, rays_many, undistort_many
 from .interface import Interface
@@ -55,6 +56,7 @@ class Camera:
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
+        plain_name(self.name, "camera")
         set_(self, "size", _size(self.size, self.name))
         set_(self, "K", self._matrix(self.K, (3, 3), "K"))
         set_(self, "R", self._matrix(self.R, (3, 3), "R"))

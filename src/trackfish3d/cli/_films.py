@@ -77,12 +77,20 @@ def common_rate(films: dict[str, Video]) -> float:
 
 
 def link_films(films: dict[str, Video], folder: Path) -> None:
-    """Put the videos into a recording's folder as links, or, where the system has none, as copies."""
+    """Put the videos into a recording's folder as links, or, where the system has none, as copies.
+
+    Links of an earlier run are replaced. A film that lies there itself is somebody's: it is never removed.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise InputError(f"{folder}: is {'a link' if folder.is_symlink() else 'a file'}, not a folder; move it away")
     folder.mkdir(parents=True, exist_ok=True)
     for name, film in films.items():
-        for old in folder.glob(f"{name}.*"):
-            if old.stem == name and not (old.exists() and old.samefile(film.path)):
-                old.unlink()
+        for old in folder.iterdir():
+            if old.stem != name or (old.exists() and old.samefile(film.path)):
+                continue
+            if not old.is_symlink():
+                raise InputError(f"{old}: is another film of camera {name}; move it away, or name a new folder")
+            old.unlink()
         target = folder / f"{name}{film.path.suffix.lower()}"
         if target.exists():
             continue

@@ -25,7 +25,7 @@ from ..behaviour.published import METHODS, WindowScores
 from ..behaviour.scoring import score_default, score_published, score_published_view
 from ..behaviour.settings import AnalysisSettings
 from ..errors import InputError
-from ..files import atomic_path
+from ..files import atomic_path, inside
 from ..recordings import Recording, read_tracks
 from ..report import write_report
 from ..report.behaviour import FIGURES, figures_of
@@ -79,7 +79,7 @@ def command(
     source = Recording.open(recording)
     if abnormal is not None and source.truth is None:
         raise InputError(f"--abnormal {abnormal}: {recording} has no truth to compare with")
-    folder = source.folder / "behaviour" if out is None else out
+    folder = inside(source.folder, "behaviour", FIGURES).parent if out is None else out
     axis = upwards(source.rig) if up is None else _axis(up)
     world = world_of(source.rig, source.fps, axis)
     path = source.folder / "tracks.parquet"

@@ -80,7 +80,7 @@ def command(
         found = align_by_time(found, clocks, fps, dropped)
     offsets = {n: _frames(v, n) for n, v in _by_camera(time_offset or [], "--time-offset", rig).items()}
     true = import_truth(truth, rig) if truth is not None else None
-    if overwrite:
+    if overwrite and (out / _MADE[0]).exists():
         for name in _MADE:  # recording.toml first: what is half replaced must not open
             (out / name).unlink(missing_ok=True)
     made = Recording.create(out, rig, fps=fps, detections=found, truth=true, time_offset_frames=offsets)

@@ -31,6 +31,10 @@ from .evaluate import load_truth
 from .track import parse_settings, with_network, write_doubts, write_settings
 
 PAIRS = "pairs.safetensors"
+_MADE = (
+    "cameras.toml", "detections.parquet", "detections.settings.json", "truth.parquet", "rig.png", PAIRS,
+    "tracks.parquet", "tracks.csv", "tracks.settings.json", "suspects.csv", "report.html", "preview", ".detect",
+)  # fmt: skip
 LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a network that has learnt on others
 
 
@@ -273,8 +277,13 @@ def _refuse_foreign(folder: Path) -> None:
     """Refuse a folder that holds a recording of another making: it would be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder")
-    if (folder / "recording.toml").exists() and not (folder / JOURNAL).exists():
+    if (folder / JOURNAL).exists():
+        return
+    if (folder / "recording.toml").exists():
         raise InputError(f"{folder}: is a recording that 'run' did not make; name a new folder")
+    for name in _MADE:
+        if (folder / name).exists():
+            raise InputError(f"{folder / name}: was not made by 'run', which would overwrite it; name a new folder")
 
 
 def _truth_file(path: Path) -> Path:

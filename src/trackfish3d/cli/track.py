@@ -15,7 +15,7 @@ from ..files import atomic_path
 from ..recordings import Recording, Tracks, write_table, write_tracks_csv
 from ..tracking.method import LEARN_EPOCHS, Method, setting_names, setting_values
 from ..tracking.registry import DEFAULT_METHOD, make_method, method_class, method_names, summaries
-from ..tracking.suspects import SUSPECTS, write_suspects
+from ..tracking.suspects import suspects_path, write_suspects
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
 
@@ -110,14 +110,15 @@ def write_result(source: Recording, tracks: Tracks, out: Path | None) -> Path:
 
 def write_doubts(where: Path, method: Method) -> None:
     """Write the moments at which identities may be wrong beside the tracks, for a method that knows them."""
-    if not method.suspects and where.with_name(SUSPECTS).exists():
-        where.with_name(SUSPECTS).unlink()  # of other tracks
+    path = suspects_path(where)
+    if not method.suspects:
+        path.unlink(missing_ok=True)  # of the tracks that were there under this name before
     if method.suspects:
-        write_suspects(method.suspects, where.with_name(SUSPECTS))
+        write_suspects(method.suspects, path)
         worst = method.suspects[0]
         print(
             f"{len(method.suspects)} moments to check, the worst at frame {worst.first} "
-            f"({100 * worst.probability:.0f} %): {where.with_name(SUSPECTS)}"
+            f"({100 * worst.probability:.0f} %): {path}"
         )
     if method.stopped:
         print(f"{method.stopped} searches ended before the best choice was proved (--set most_nodes=N searches longer)")

@@ -1,7 +1,6 @@
 """Visual features of detections: each box cut out of its frame, seen by an image network."""
 
 import json
-import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..files import atomic_path
+from ..files import atomic_path, remove_folder, renew_folder
 from ..recordings import Detections, Recording
 from .backbones import Backbone
 from .camera_job import read_ahead
@@ -167,8 +166,7 @@ class _Work:
             self._reached: dict[str, int] = said["reached"]
             mode = "r+"
         except (OSError, ValueError, KeyError):
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
+            renew_folder(folder)
             self._reached, mode = {}, "w+"
         self._stamp = stamp
         shape = max(rows, 1), backbone.width
@@ -218,7 +216,7 @@ class _Work:
     def remove(self) -> None:
         """Remove what was kept."""
         del self._values, self._there
-        shutil.rmtree(self._folder, ignore_errors=True)
+        remove_folder(self._folder)
 
 
 def _write(out: Path, work: _Work, projection: Projection, rows: int) -> None:

@@ -1,7 +1,6 @@
 """Detections of one camera on their way to the recording: parts on disk, so that a stopped run goes on."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..files import atomic_path
+from ..files import atomic_path, renew_folder
 from .detector import COLUMNS, Seen
 
 
@@ -34,7 +33,7 @@ class Parts:
         except (OSError, ValueError):
             same = False
         if not same:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            renew_folder(self.folder)
             with atomic_path(path) as temporary:
                 temporary.write_text(json.dumps(stamp), encoding="utf-8")
             return 0

@@ -3,7 +3,6 @@
 import json
 import multiprocessing
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -16,7 +15,7 @@ import numpy as np
 
 from .. import __version__
 from ..errors import InputError
-from ..files import atomic_path
+from ..files import atomic_path, claim_folder, inside, remove_folder
 from ..recordings import Detections, Recording, write_table
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
 from .detector import COLUMNS
@@ -99,7 +98,7 @@ def detect(
     chosen = make_detector(detector, settings)
     chosen.ready()
     videos, notes = check_videos(recording, any_rate)
-    work = recording.folder / ".detect"
+    work = claim_folder(recording.folder / ".detect")
     cores = os.cpu_count() or 1
     workers = max(1, min(len(videos), workers or cores))
     jobs = [
@@ -111,7 +110,7 @@ def detect(
             work=work,
             first_frame=recording.info.first_frame,
             threads=max(1, cores // workers),
-            preview=recording.folder / "preview" / f"{name}.png" if previews else None,
+            preview=inside(recording.folder, "preview", f"{name}.png") if previews else None,
         )
         for name, path in videos.items()
     ]
@@ -131,7 +130,7 @@ def detect(
     }
     with atomic_path(recording.folder / "detections.settings.json") as temporary:
         temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    shutil.rmtree(work, ignore_errors=True)
+    remove_folder(work)
     return report
 
 

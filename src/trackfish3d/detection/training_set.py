@@ -1,7 +1,6 @@
 """A training set for a segmenter: tiles of pictures and the outlines in them, in the layout that YOLO reads."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ..errors import InputError
-from ..files import atomic_path
+from ..files import MARK as OURS
+from ..files import atomic_path, renew_folder
 from . import _blobs
 from .blobs import Blob
 from .detector import DetectorSettings
@@ -72,7 +72,8 @@ def write_set(
 ) -> SetReport:
     """Write ``images/``, ``labels/`` and ``data.yaml``; a set of the same source and settings is left as it is.
 
-    ``source`` says in plain values where the examples come from. What else is in the folder stays.
+    ``source`` says in plain values where the examples come from. What else is in the folder stays, and a folder that
+    holds somebody's own pictures, labels or model under these names is refused.
     """
     stamp = json.loads(json.dumps({"settings": settings.model_dump(mode="json"), "source": source}))
     done = _read_mark(folder)
@@ -82,8 +83,9 @@ def write_set(
         raise InputError(
             f"{folder}: holds a training set of other recordings or settings; give another folder to --train"
         )
+    _refuse_foreign(folder)
     for name in ("images", "labels"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+        renew_folder(folder / name)
     report = SetReport(folder)
     for k, example in enumerate(examples()):
         part = "val" if example.late else "train"
@@ -110,11 +112,26 @@ def write_set(
 
 
 def _read_mark(folder: Path) -> dict[str, Any] | None:
-    try:
-        found: dict[str, Any] = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    """Return what the set in a folder was made of; None where there is none, nothing where that cannot be read."""
+    if not (folder / MARK).exists():
         return None
-    return found
+    try:
+        found = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse what would be overwritten and was not left by an interrupted set of ours."""
+    for name in ("images", "labels"):
+        path = folder / name
+        if path.is_symlink() or (path.exists() and not (path / OURS).is_file()):
+            raise InputError(f"{path}: was not made by 'detect --train'; give another folder to --train")
+    begun = (folder / "images").exists()
+    for name in ("data.yaml", "model.pt", "fit"):
+        if not begun and (folder / name).exists():
+            raise InputError(f"{folder / name}: was not made by 'detect --train'; give another folder to --train")
 
 
 def cut_example(example: Example, settings: SetSettings, rng: np.random.Generator) -> tuple[Bytes, list[str]]:

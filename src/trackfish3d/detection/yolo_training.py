@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from pydantic import Field
 
 from ..errors import InputError
-from ..files import atomic_path
+from ..files import atomic_path, renew_folder
 from ._torch import pick_device
 from .training_set import SetReport, SetSettings
 from .yolo import import_ultralytics, load_yolo
@@ -71,7 +70,7 @@ def _train(
         model = make(str(report.folder / _FIT / "weights" / "last.pt"))
         options: dict[str, Any] = {"resume": True}
     else:
-        shutil.rmtree(report.folder / _FIT, ignore_errors=True)
+        renew_folder(report.folder / _FIT)
         model = load_yolo(Path(settings.model))
         options = _options(report, settings)
         with atomic_path(report.folder / _FIT / _MARK) as temporary:

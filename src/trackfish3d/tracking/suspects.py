@@ -7,7 +7,17 @@ from pathlib import Path
 
 from ..files import atomic_path
 
-SUSPECTS = "suspects.csv"
+TRACKS, SUSPECTS = "tracks", "suspects.csv"
+
+
+def suspects_path(tracks: Path) -> Path:
+    """Return where the suspects of a tracks file are: ``suspects.csv`` for ``tracks.*``, else ``NAME.suspects.csv``.
+
+    Parameters
+    ----------
+    tracks : file of the tracks.
+    """
+    return tracks.with_name(SUSPECTS if tracks.stem == TRACKS else f"{tracks.stem}.{SUSPECTS}")
 
 
 @dataclass(frozen=True)
