@@ -184,10 +184,3 @@ def test_yaml_that_unfolds_without_end_is_refused(tmp_path):
     (tmp_path / "bomb.yml").write_text("%YAML:1.0\n---\n" + "\n".join(lines) + "\nK: *a19\n")
     with pytest.raises(InputError, match="aliases"):
         read_calibration(tmp_path / "bomb.yml")
-
-
-def test_camera_names_do_not_lead_out_of_the_folder(tmp_path):
-    c = RIG[0]
-    rig = CameraRig((Camera("../up", c.size, c.K, c.distortion, c.R, c.t),))
-    with pytest.raises(InputError, match="is not a file name"):
-        opencv.write(rig, tmp_path / "folder")

@@ -75,9 +75,6 @@ def write(rig: CameraRig, path: str | Path) -> None:
         return
     if path.suffix and not path.is_dir():
         raise InputError(f"{path}: name an OpenCV file .yml, .yaml or .json, or give a folder")
-    for name in trees:
-        if not re.fullmatch(r"[\w .@+-]+", name) or name.startswith("."):
-            raise InputError(f"camera {name}: is not a file name; write all cameras into one file instead")
     for name, tree in trees.items():
         write_storage({"units": rig.units, **tree}, path / f"{name}.yml")
 
