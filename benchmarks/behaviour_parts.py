@@ -12,11 +12,10 @@ import pyarrow as pa
 from matplotlib.figure import Figure
 from scipy import stats
 
+from trackfish3d.behaviour.abnormal.single_camera import followed, spread_out
 from trackfish3d.behaviour.analysis import Behaviour, analyse, world_of
-from trackfish3d.behaviour.views import followed, spread_out
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
 from trackfish3d.recordings import Recording, Tracks
-from trackfish3d.report.space import upwards
 
 SPEED_FRAMES = (100_000, 200_000)
 FISH = 16
@@ -59,7 +58,7 @@ def compare_zef(recording: Recording, tracks: Tracks, path: Path) -> dict[str, A
     assert truth is not None
     known = np.isfinite(truth.position).all(1)
     true = Tracks.build(truth.frame[known], truth.identity[known], truth.position[known])
-    world = world_of(recording.rig, recording.fps, upwards(recording.rig))
+    world = world_of(recording.rig, recording.fps, recording.rig.up)
     columns = {"speed": "speed_cm_per_s", "nearest_neighbour": "nearest_neighbour_cm"}
     values: dict[str, dict[str, Any]] = {name: {} for name in columns}
     for label, source in (("truth", true), ("tracks", tracks)):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from trackfish3d import __version__
-from trackfish3d.behaviour.published import METHODS
+from trackfish3d.behaviour.abnormal.paper import METHODS
 from trackfish3d.benchmark.paper import paper_results
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
 
 WORDS = {"iforest": "Isolation Forest", "lof": "LOF", "zscore": "z-score", "consensus": "consensus"}
 

@@ -28,17 +28,16 @@ import pyarrow as pa
 
 from behaviour_parts import SPEED_FRAMES, compare_zef, draw, measure_speed
 from behaviour_report import write_report
+from trackfish3d.behaviour.abnormal.paper import FEATURES, detect, score_windows
+from trackfish3d.behaviour.abnormal.scores import score_default, score_published, score_published_view
+from trackfish3d.behaviour.abnormal.single_camera import spread_out
 from trackfish3d.behaviour.analysis import Behaviour, World, analyse, world_of
-from trackfish3d.behaviour.published import FEATURES, detect, score_windows
-from trackfish3d.behaviour.scoring import score_default, score_published, score_published_view
-from trackfish3d.behaviour.views import spread_out
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
-from trackfish3d.errors import InputError
-from trackfish3d.files import atomic_path
+from trackfish3d.core.errors import InputError
+from trackfish3d.core.files import atomic_path
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording, Tracks, read_tracks, write_table
-from trackfish3d.report.space import upwards
 from trackfish3d.synfish.scenes import FPS, Scene, benchmark_scenes, write_scene
-from trackfish3d.tracking.registry import make_method
 
 GATE = 1.0
 HELD_UP = 0.7  # of its own cruising speed: a healthy fish below it is held fast
@@ -100,7 +99,7 @@ def track(recording: Recording, stem: Path, arguments: argparse.Namespace) -> Tr
 
 def analysed(recording: Recording, tracks: Tracks) -> tuple[Behaviour, pa.Table]:
     windows: list[pa.Table] = []
-    world = world_of(recording.rig, recording.fps, upwards(recording.rig))
+    world = world_of(recording.rig, recording.fps, recording.rig.up)
     found = analyse(tracks, world, sink=lambda name, table: windows.append(table) if name == "windows" else None)
     return found, pa.concat_tables(windows)
 

@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from detect_bristol import bristol
 from detect_parts import idtracker, learn, memory, speed, synfish
 from detect_report import write_report
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
 
 SECTIONS = {
     "synfish": synfish,

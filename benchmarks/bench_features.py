@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trackfish3d.association.features import read_features
+from trackfish3d.methods.paper.features import read_features
 from trackfish3d.recordings import Recording
 
 

@@ -28,8 +28,8 @@ from joint_stages import bench_stages, stages_section
 from trackfish3d import __version__
 from trackfish3d.benchmark.stamp import METHOD_CODE, code_digest
 from trackfish3d.benchmark.zef import TEST, write_sequence, zef_folder
-from trackfish3d.errors import InputError
-from trackfish3d.files import atomic_path
+from trackfish3d.core.errors import InputError
+from trackfish3d.core.files import atomic_path
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 

@@ -23,16 +23,16 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 import numpy as np
 import torch
 
-from trackfish3d.association.pairs.batches import score_pairs
-from trackfish3d.association.pairs.checkpoint import load_pairs
-from trackfish3d.association.pairs.features import pair_frames
 from trackfish3d.cli.app import main as command
 from trackfish3d.evaluation import evaluate
+from trackfish3d.methods.joint.learning.batches import score_pairs
+from trackfish3d.methods.joint.learning.checkpoint import load_pairs
+from trackfish3d.methods.joint.learning.lessons import LearnSettings, owners
+from trackfish3d.methods.joint.learning.pair_features import pair_frames
+from trackfish3d.methods.joint.learning.rounds import learn_rounds
+from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
-from trackfish3d.tracking.joint.belief import Sights
-from trackfish3d.tracking.registry import make_method
-from trackfish3d.training.from_tracks import LearnSettings, owners
-from trackfish3d.training.rounds import learn_rounds
 
 TRAIN = [f"train{k}" for k in range(1, 9)]
 # Random rigs differ with the seed: none of the held-out ones is learned on.

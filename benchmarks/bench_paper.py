@@ -20,20 +20,21 @@ import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from trackfish3d.association import checkpoint
-from trackfish3d.association.batches import affinity, embed, size_batches
-from trackfish3d.association.features import raw_features
-from trackfish3d.association.grouping import triangulated
-from trackfish3d.association.inference import BATCH_TOKENS, group_frames, predictor
-from trackfish3d.association.model import TrackFishNet
-from trackfish3d.association.settings import GroupingSettings
-from trackfish3d.baselines.oracle import true_groups
+from trackfish3d.evaluation.oracle import true_groups
+from trackfish3d.methods.batches import size_batches
+from trackfish3d.methods.groups import triangulated
+from trackfish3d.methods.paper import checkpoint
+from trackfish3d.methods.paper.batches import affinity, embed
+from trackfish3d.methods.paper.features import raw_features
+from trackfish3d.methods.paper.inference import BATCH_TOKENS, group_frames, predictor
+from trackfish3d.methods.paper.method import link_groups
+from trackfish3d.methods.paper.network import TrackFishNet
+from trackfish3d.methods.paper.online import OnlineTracker
+from trackfish3d.methods.paper.settings import GroupingSettings
+from trackfish3d.methods.paper.tracker import PublishedTracker, TrackerSettings
+from trackfish3d.methods.postprocess import postprocess
 from trackfish3d.recordings import Detections, Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.tracking.online import OnlineTracker
-from trackfish3d.tracking.paper import link_groups
-from trackfish3d.tracking.postprocess import postprocess
-from trackfish3d.tracking.published import PublishedTracker, TrackerSettings
 
 WIDTH = 46
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from trackfish3d.cli.app import main as trackfish3d
-from trackfish3d.detection.video import Video
 from trackfish3d.evaluation import evaluate
 from trackfish3d.evaluation.blind import held_out_error
+from trackfish3d.media.video import Video
 from trackfish3d.recordings import Recording
 
 SHOWN = (10, 30, 50)

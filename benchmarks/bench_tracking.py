@@ -17,13 +17,13 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import numpy as np
 
-from trackfish3d.errors import MissingExtraError
+from trackfish3d.core.errors import MissingExtraError
+from trackfish3d.maths.kalman import MotionNoise, initial_states, predict, update
+from trackfish3d.maths.linking import link_kalman, link_nearest
+from trackfish3d.methods.postprocess import postprocess
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.tracking.kalman import MotionNoise, initial_states, predict, update
-from trackfish3d.tracking.linking import link_kalman, link_nearest
-from trackfish3d.tracking.postprocess import postprocess
-from trackfish3d.tracking.registry import make_method
 
 METHODS = ("hungarian", "greedy", "sort3d", "svt", "bytetrack", "ocsort", "openptv")
 

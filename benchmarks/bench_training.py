@@ -17,15 +17,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 import numpy as np
 import torch
 
-from trackfish3d.association.checkpoint import load_model, shipped_model
-from trackfish3d.association.model import TrackFishNet
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+from trackfish3d.methods.paper.checkpoint import load_model, shipped_model
+from trackfish3d.methods.paper.network import TrackFishNet
+from trackfish3d.methods.paper.train.optimiser import FlatAdamW
+from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe
+from trackfish3d.methods.paper.train.step import Memory, window_loss
+from trackfish3d.methods.paper.train.trainer import Trainer
+from trackfish3d.methods.paper.train.training_scenes import Scene
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.training.optimiser import FlatAdamW
-from trackfish3d.training.scenes import Scene
-from trackfish3d.training.settings import TrainingSettings, fast_recipe
-from trackfish3d.training.step import Memory, window_loss
-from trackfish3d.training.trainer import Trainer
 
 
 def start_of(path: Path | None) -> TrackFishNet:

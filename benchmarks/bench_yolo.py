@@ -14,16 +14,16 @@ from pathlib import Path
 
 from detect_masks import Tally, judge
 from trackfish3d.cameras import Camera
-from trackfish3d.detection.detector import Detector
+from trackfish3d.detection.base import Detector
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.video import Video
+from trackfish3d.media.video import Video
+from trackfish3d.media.writer import write_video
 from trackfish3d.synfish.body import BodyMesh
 from trackfish3d.synfish.observe import mesh_for, pose_frame
-from trackfish3d.synfish.raster import View
-from trackfish3d.synfish.render import Renderer
+from trackfish3d.synfish.rendering.raster import View
+from trackfish3d.synfish.rendering.render import Renderer
 from trackfish3d.synfish.scenes import FPS, benchmark_scenes
 from trackfish3d.synfish.school import School
-from trackfish3d.synfish.video import write_video
 
 
 def _score(

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from trackfish3d.baselines.geometric import Hungarian
 from trackfish3d.cameras import CameraRig
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation import evaluate
 from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
+from trackfish3d.methods.baselines.geometric import Hungarian
 from trackfish3d.recordings import Truth
 from trackfish3d.synfish.detector import IdealDetector, make_detector
 from trackfish3d.synfish.observe import observe

@@ -2,7 +2,7 @@
 
     python benchmarks/choose_gates.py [--scenes FOLDER]
 
-The chosen values stand in trackfish3d.baselines.geometric: GATE_LENGTHS, MEASUREMENT_STEPS, ACCELERATION_STEPS;
+The chosen values stand in trackfish3d.methods.baselines.geometric: GATE_LENGTHS, MEASUREMENT_STEPS, ACCELERATION_STEPS;
 pairs are bounded by their boxes, as in the paper, and a pixel gate is printed beside for comparison.
 """
 
@@ -13,14 +13,15 @@ from pathlib import Path
 
 import numpy as np
 
-from trackfish3d.baselines.geometric import KalmanSettings, Sort3D, hungarian_match, link_by_kalman
-from trackfish3d.baselines.grouping import group_frames
 from trackfish3d.evaluation import evaluate
-from trackfish3d.recordings import Groups, Recording
+from trackfish3d.maths.linking import link_nearest
+from trackfish3d.methods.baselines.geometric import KalmanSettings, Sort3D, link_by_kalman
+from trackfish3d.methods.groups import Groups, groups_to_tracks
+from trackfish3d.methods.matching import group_frames, hungarian_match
+from trackfish3d.methods.postprocess import postprocess
+from trackfish3d.methods.scale import box_size, estimate_scale
+from trackfish3d.recordings import Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.tracking.linking import groups_to_tracks, link_nearest
-from trackfish3d.tracking.postprocess import postprocess
-from trackfish3d.tracking.scale import box_size, estimate_scale
 
 GATE = 1.0
 ERRORS = (0.1, 0.25, np.inf)  # of the median box diagonal; inf: only boxes bound the error

@@ -7,12 +7,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from trackfish3d.cameras import Camera
-from trackfish3d.detection.blobs import Blob
-from trackfish3d.detection.detector import Detector, Seen
-from trackfish3d.detection.video import Video
+from trackfish3d.detection.base import Detector, Seen
+from trackfish3d.detection.masks.blobs import Blob
+from trackfish3d.detection.masks.moments import ALONE, COUNT, SUM_X, SUM_Y
+from trackfish3d.media.video import Video
 from trackfish3d.synfish.body import BodyMesh
 from trackfish3d.synfish.observe import pose_frame
-from trackfish3d.synfish.raster import ALONE, COUNT, SUM_X, SUM_Y, View
+from trackfish3d.synfish.rendering.raster import View
 from trackfish3d.synfish.school import School
 
 LEAST_IOU = 0.5

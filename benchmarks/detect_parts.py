@@ -14,17 +14,18 @@ import numpy as np
 from bench_run import call
 from detect_masks import Tally, score_view
 from trackfish3d.benchmark.stamp import code_digest
+from trackfish3d.detection.base import COLUMNS, Seen
 from trackfish3d.detection.camera_job import CameraJob, read_ahead, run_camera
-from trackfish3d.detection.detector import COLUMNS, Seen
 from trackfish3d.detection.preview import draw_seen, write_picture
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.video import Video
 from trackfish3d.evaluation import evaluate
+from trackfish3d.media.video import Video
+from trackfish3d.media.writer import write_video
+from trackfish3d.methods.registry import DEFAULT_METHOD, make_method
 from trackfish3d.recordings import Detections, Recording, Tracks, Truth
+from trackfish3d.synfish.film import write_videos
 from trackfish3d.synfish.observe import mesh_for
 from trackfish3d.synfish.scenes import FPS, benchmark_scenes, write_school
-from trackfish3d.synfish.video import write_video, write_videos
-from trackfish3d.tracking.registry import DEFAULT_METHOD, make_method
 
 GATE = 1.0
 FRAMES = 150

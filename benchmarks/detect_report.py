@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from trackfish3d import __version__
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
 
 GOALS = {8: (0.95, 0.98), 16: (0.85, 0.95)}
 

@@ -30,10 +30,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import expit
 
+from trackfish3d.detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, moments
 from trackfish3d.synfish.detector import DetectorSettings, FittedDetector, IdealDetector, box_iou
 from trackfish3d.synfish.observe import mesh_for, observe, pose_frame
 from trackfish3d.synfish.presets import preset
-from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, View, moments
+from trackfish3d.synfish.rendering.raster import View
 from trackfish3d.synfish.rigs import tank_rig, tank_water
 from trackfish3d.synfish.school import School, Water, simulate_school
 

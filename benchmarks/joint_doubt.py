@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import beta
 
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
+from trackfish3d.methods.registry import make_method
+from trackfish3d.methods.suspects import Suspect
 from trackfish3d.recordings import Recording, Tracks, Truth
-from trackfish3d.tracking.registry import make_method
-from trackfish3d.tracking.suspects import Suspect
 
 EDGES = np.array([0.0, 1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 0.5, 0.7, 1.0 + 1e-9])
 CROWD = "crowd"

@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
 
-Tracks crowded schools that no test and no other fit has, looks up in the truth where tracks changed animals, and prints
-`trackfish3d.tracking.joint.doubt.WEIGHTS` with how well the curve holds. An event is somewhere between two frames
+Tracks crowded schools that no test and no other fit has, looks up in the truth where tracks changed animals, and
+prints `WEIGHTS` of the joint method's `confidence` with how well the curve holds. An event is between two frames
 in which the truth knows the track, so that one of the moments between is to blame, and which is not known: its
 likelihood is that of at least one. Finished scenes in the work folder are not run again.
 """
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-import trackfish3d.tracking.joint.method as joint_method
+import trackfish3d.methods.joint.method as joint_method
 from joint_doubt import binned, events_of, runs_of, true_identity
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
+from trackfish3d.methods.joint.refinement.confidence import Moments
+from trackfish3d.methods.joint.refinement.refine import Mended
+from trackfish3d.methods.joint.refinement.trajectories import Paths
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording, Truth
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
-from trackfish3d.tracking.joint.doubt import Moments
-from trackfish3d.tracking.joint.mending import Mended
-from trackfish3d.tracking.joint.paths import Paths
-from trackfish3d.tracking.registry import make_method
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

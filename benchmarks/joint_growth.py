@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-import trackfish3d.tracking.joint.method as joint_method
+import trackfish3d.methods.joint.method as joint_method
 from trackfish3d.benchmark.jobs import score
 from trackfish3d.benchmark.suites import GATE_SYNFISH
-from trackfish3d.files import atomic_path
+from trackfish3d.core.files import atomic_path
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.scenes import Scene, benchmark_scenes, write_scene
-from trackfish3d.tracking.registry import make_method
 
 FISH = (4, 8, 16, 32, 64, 100, 200)
 FRAMES = 300

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-import trackfish3d.tracking.joint.start as start
-from trackfish3d.baselines.openptv import OpenPTV, OpenPTVSettings
+import trackfish3d.methods.joint.fit.initialise as start
 from trackfish3d.cameras import Camera, CameraRig
+from trackfish3d.cameras.perturb import perturb_rig
 from trackfish3d.evaluation import evaluate
+from trackfish3d.methods.baselines.openptv import OpenPTV, OpenPTVSettings
+from trackfish3d.methods.joint.model import Belief
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Detections, Tracks, Truth
-from trackfish3d.synfish.noise import perturb_rig
 from trackfish3d.synfish.rigs import look_at
-from trackfish3d.tracking.joint.belief import Belief
-from trackfish3d.tracking.registry import make_method
 
 SIDE_CM = 12.0
 DISTANCE_CM = 60.0

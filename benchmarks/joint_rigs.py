@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from trackfish3d.baselines.geometric import KalmanSettings
-from trackfish3d.baselines.oracle import track_oracle
 from trackfish3d.benchmark.jobs import score
 from trackfish3d.benchmark.suites import GATE_SYNFISH
 from trackfish3d.cameras import CameraRig
+from trackfish3d.evaluation.oracle import track_oracle
+from trackfish3d.methods.baselines.geometric import KalmanSettings
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording, Tracks
 from trackfish3d.synfish.rigs import common_point, paper_rig, random_rig
 from trackfish3d.synfish.scenes import FPS, benchmark_scenes, write_school
-from trackfish3d.tracking.registry import make_method
 
 SCHOOLS = (("train7", 16, 21), ("train8", 30, 22))
 """Scene whose kind of school it is, number of fish, offset of its seed: schools that nothing was tuned on."""

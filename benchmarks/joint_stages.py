@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-import trackfish3d.tracking.joint.method as joint_method
-from trackfish3d.baselines.geometric import KalmanSettings
-from trackfish3d.baselines.oracle import track_oracle
+import trackfish3d.methods.joint.method as joint_method
 from trackfish3d.benchmark.jobs import score
 from trackfish3d.benchmark.suites import GATE_SYNFISH
 from trackfish3d.evaluation import evaluate
+from trackfish3d.evaluation.oracle import track_oracle
+from trackfish3d.methods.baselines.geometric import KalmanSettings
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Detections, Recording, Tracks, Truth
-from trackfish3d.tracking.registry import make_method
 
 LESS: dict[str, dict[str, Any]] = {
     "joint": {},

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from trackfish3d.association.checkpoint import load_model
 from trackfish3d.evaluation import evaluate
+from trackfish3d.methods.paper.checkpoint import load_model
+from trackfish3d.methods.paper.method import Paper, PaperSettings
+from trackfish3d.methods.paper.train.settings import fast_recipe
+from trackfish3d.methods.paper.train.trainer import Trainer
+from trackfish3d.methods.paper.train.training_scenes import Scene
 from trackfish3d.recordings import Recording
-from trackfish3d.tracking.paper import Paper, PaperSettings
-from trackfish3d.training.scenes import Scene
-from trackfish3d.training.settings import fast_recipe
-from trackfish3d.training.trainer import Trainer
 
 PUBLISHED: dict[str, Any] = {"agreed_labels": False, "drop_detections": 0.0, "jitter": 0.0}
 AGREED: dict[str, Any] = {"drop_detections": 0.0, "jitter": 0.0}

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from trackfish3d.association.settings import GroupingSettings
 from trackfish3d.benchmark.zef import GATE_CM, write_sequence, zef_folder
 from trackfish3d.evaluation import evaluate
+from trackfish3d.methods.paper.method import Paper, PaperSettings
+from trackfish3d.methods.paper.settings import GroupingSettings
+from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe
+from trackfish3d.methods.paper.train.trainer import Trainer
+from trackfish3d.methods.paper.train.training_scenes import Scene
 from trackfish3d.recordings import Recording, Truth
-from trackfish3d.tracking.paper import Paper, PaperSettings
-from trackfish3d.training.scenes import Scene
-from trackfish3d.training.settings import TrainingSettings, fast_recipe
-from trackfish3d.training.trainer import Trainer
 
 CROWD = 6  # times that a recording of two fish is laid over itself, so that it teaches what a school does
 GATE_BATS = 0.5  # metres; the manual points of two cameras agree to about a tenth of it

@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 
 from label_free import GATE, recordings_of, tracked
+from trackfish3d.core.files import atomic_path
 from trackfish3d.evaluation import evaluate
-from trackfish3d.files import atomic_path
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
-from trackfish3d.tracking.registry import make_method
 
 
 def by_method(name: str, schools: list[Path]) -> tuple[float, float]:

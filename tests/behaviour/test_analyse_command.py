@@ -147,7 +147,7 @@ def test_without_tracks_it_says_what_to_do(tmp_path, capsys):
 
 
 def test_an_interrupted_analysis_leaves_no_table(school, tmp_path, monkeypatch):
-    monkeypatch.setattr("trackfish3d.cli.analyse.whole_tables", lambda found: 1 / 0)
+    monkeypatch.setattr("trackfish3d.cli.results.analyse.whole_tables", lambda found: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         main(["analyse", str(school.folder), "--out", str(tmp_path / "o")])
     assert list((tmp_path / "o").iterdir()) == []

@@ -3,13 +3,13 @@ import pyarrow as pa
 import pytest
 from scipy.spatial.transform import Rotation
 
-from trackfish3d.behaviour import blocks as blocks_module
 from trackfish3d.behaviour.analysis import World, analyse, world_of
-from trackfish3d.behaviour.blocks import TrackSource, blocks
 from trackfish3d.behaviour.settings import AnalysisSettings
-from trackfish3d.behaviour.survey import survey
+from trackfish3d.behaviour.streaming import blocks as blocks_module
+from trackfish3d.behaviour.streaming.blocks import TrackSource, blocks
+from trackfish3d.behaviour.streaming.first_pass import survey
 from trackfish3d.cameras import Camera, CameraRig, Interface
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Tracks, write_table
 
 from .schools import circling, tracks_of, wandering

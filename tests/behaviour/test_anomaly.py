@@ -3,9 +3,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from trackfish3d.behaviour._odd_kernels import against_others, window_means
-from trackfish3d.behaviour.analysis import World, analyse
-from trackfish3d.behaviour.anomaly import (
+from trackfish3d.behaviour.abnormal.anomaly import (
     MEASURES,
     AnomalySettings,
     evidence,
@@ -13,7 +11,9 @@ from trackfish3d.behaviour.anomaly import (
     judge_windows,
     probability_of,
 )
-from trackfish3d.behaviour.scoring import score_default
+from trackfish3d.behaviour.abnormal.kernels import against_others, window_means
+from trackfish3d.behaviour.abnormal.scores import score_default
+from trackfish3d.behaviour.analysis import World, analyse
 
 from .schools import tracks_of, truth_of, wandering
 

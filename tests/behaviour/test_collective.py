@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 from scipy.spatial.transform import Rotation
 
-from trackfish3d.behaviour import collective as c
-from trackfish3d.behaviour import pairs as p
+from trackfish3d.behaviour.measures import collective as c
+from trackfish3d.behaviour.measures import pairs as p
 
 from .schools import circling, wandering
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.spatial.transform import Rotation
 
-from trackfish3d.behaviour import kinematics as k
-from trackfish3d.behaviour.events import burst_and_coast
+from trackfish3d.behaviour.measures import kinematics as k
+from trackfish3d.behaviour.measures.events import burst_and_coast
 
 from .schools import circling
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.behaviour.outliers import isolation_forest, local_outlier_factor
+from trackfish3d.behaviour.abnormal.outliers import isolation_forest, local_outlier_factor
 
 sklearn_ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
 sklearn_neighbors = pytest.importorskip("sklearn.neighbors", reason="scikit-learn is not installed")

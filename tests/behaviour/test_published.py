@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from trackfish3d.behaviour import published as pub
-from trackfish3d.behaviour.scoring import score_published, score_published_view
-from trackfish3d.behaviour.views import followed, follows_abnormal, view_tracks
+from trackfish3d.behaviour.abnormal import paper as pub
+from trackfish3d.behaviour.abnormal.scores import score_published, score_published_view
+from trackfish3d.behaviour.abnormal.single_camera import followed, follows_abnormal, view_tracks
 
 from .schools import recording_of, tracks_of, truth_of, wandering
 

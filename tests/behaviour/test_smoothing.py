@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from trackfish3d.behaviour.smoothing import SwimNoise, _prior, fit_noise, smooth
+from trackfish3d.behaviour.measures.smoothing import SwimNoise, _prior, fit_noise, smooth
 
 from .schools import circling, wandering
 

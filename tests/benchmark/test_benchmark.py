@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from baselines.worlds import pinhole_world
+from tests.methods.worlds import pinhole_world
 from trackfish3d.benchmark.jobs import Job, _fingerprint, run_job
 from trackfish3d.benchmark.paper import COLUMNS, paper_results, published_average, published_mota
 from trackfish3d.benchmark.plots import hardest_scene, plot_mota_over_fish, plot_mota_over_noise, plot_trajectories
@@ -14,7 +14,7 @@ from trackfish3d.benchmark.scenes import SceneSpec, is_made, prepare
 from trackfish3d.benchmark.suites import Suite, make_suite, run_suite, summary
 from trackfish3d.benchmark.variants import Variant, check_variant, parse_variant
 from trackfish3d.benchmark.zef import published_tracks, write_sequence, zef_folder
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation import evaluate
 from trackfish3d.recordings import Recording, read_tracks
 

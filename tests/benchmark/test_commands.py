@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from baselines.worlds import pinhole_world
+from tests.methods.worlds import pinhole_world
 from trackfish3d.cli.app import main
-from trackfish3d.cli.benchmark import app
+from trackfish3d.cli.results.benchmark import app
 from trackfish3d.recordings import Detections, Recording, read_tracks
 
 

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from baselines.worlds import observe
-from trackfish3d.association.grouping import group_detections
-from trackfish3d.association.settings import GroupingSettings
+from tests.methods.worlds import observe
 from trackfish3d.benchmark.fates import (
     DOUBTFUL,
     EXACT,
@@ -18,6 +16,8 @@ from trackfish3d.benchmark.fates import (
     fates,
     matched_components,
 )
+from trackfish3d.methods.paper.grouping import group_detections
+from trackfish3d.methods.paper.settings import GroupingSettings
 from trackfish3d.synfish.rigs import paper_rig
 
 POINTS = np.array([[2.0, -6.0, 20.0], [4.0, -5.0, 22.0]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from baselines.worlds import pinhole_world
+from tests.methods.worlds import pinhole_world
 from trackfish3d.benchmark.ambiguity import BINS, auc, bin_names, bin_of, claimed_pairs, pairs_of_frames, scored_pairs
 from trackfish3d.benchmark.stage_report import stage_report
 from trackfish3d.benchmark.stages import (
@@ -21,8 +21,8 @@ from trackfish3d.benchmark.suites import make_suite
 from trackfish3d.benchmark.variants import Variant
 from trackfish3d.cli.app import main
 from trackfish3d.evaluation.association import association_of_tracks
+from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
-from trackfish3d.tracking.registry import make_method
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,8 @@ def test_the_truth_in_every_stage_is_the_ceiling(crowd):
 
 def test_stages_of_the_published_method(crowd, tmp_path):
     torch = pytest.importorskip("torch")
-    from trackfish3d.association.checkpoint import save_model
-    from trackfish3d.association.model import TrackFishNet
+    from trackfish3d.methods.paper.checkpoint import save_model
+    from trackfish3d.methods.paper.network import TrackFishNet
 
     torch.manual_seed(0)
     save_model(TrackFishNet(), tmp_path / "m.safetensors", 3)

@@ -5,7 +5,7 @@ import pytest
 
 from trackfish3d.calibration import Board
 from trackfish3d.calibration.boards import other_size
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 from .pictures import render
 from .worlds import board_pose, camera

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trackfish3d.calibration import Board, parse_sources, read_lenses, read_tank
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 from .test_inputs import TANK, blank_views
 

@@ -9,8 +9,8 @@ import pytest
 from trackfish3d.calibration import Board, Views, find_boards, parse_sources, read_lenses, read_tank
 from trackfish3d.calibration.pictures import moments
 from trackfish3d.cameras.native import write_cameras
-from trackfish3d.errors import InputError
-from trackfish3d.synfish.video import write_video
+from trackfish3d.core.errors import InputError
+from trackfish3d.media.writer import write_video
 
 from .pictures import render
 from .worlds import board_pose, camera, rig_above

@@ -7,7 +7,7 @@ import pytest
 from trackfish3d.calibration import Plan, Surface, Tank, Views, calibrate, examine
 from trackfish3d.calibration.boards import Board
 from trackfish3d.cameras import CameraRig, Interface
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 from .worlds import BOARD, angle_deg, camera, floating, handheld, relative, rig_above, scene
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trackfish3d.cameras import Camera, CameraRig, Interface
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 K = np.array([[1800.0, 0, 960], [0, 1700, 540], [0, 0, 1]])
 SIZE = (1920, 1080)

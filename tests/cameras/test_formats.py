@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import cv2
-import formats_samples as samples
 import numpy as np
 import pytest
 import scipy.io
@@ -27,7 +26,9 @@ from trackfish3d.cameras.formats import (
     zef,
 )
 from trackfish3d.cameras.native import read_toml
-from trackfish3d.errors import InputError, MissingExtraError
+from trackfish3d.core.errors import InputError, MissingExtraError
+
+from . import formats_samples as samples
 
 RIG = samples.rig()
 DRY = samples.rig(water=False)

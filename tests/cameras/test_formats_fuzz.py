@@ -4,7 +4,6 @@ import re
 import shutil
 import warnings
 
-import formats_samples as samples
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +11,9 @@ from hypothesis import strategies as st
 
 from trackfish3d.cameras import CameraRig
 from trackfish3d.cameras.formats import FORMATS, read_calibration
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+
+from . import formats_samples as samples
 
 NAMES = (
     "trackfish3d", "anipose", "opencv", "opencv-json", "aquacal", "caliscope", "json", "dlt", "colmap",

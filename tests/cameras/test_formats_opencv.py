@@ -1,13 +1,14 @@
 """OpenCV's files: what cv2.FileStorage writes is read, and what is written cv2.FileStorage reads."""
 
 import cv2
-import formats_samples as samples
 import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cameras.formats import CalibrationWarning, opencv, read_calibration, write_calibration
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+
+from . import formats_samples as samples
 
 RIG = samples.rig()
 DRY = samples.rig(water=False)

@@ -14,7 +14,7 @@ from trackfish3d.cameras import (
     triangulate_ml,
     triangulate_rays,
 )
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 K = np.array([[1500.0, 0, 960], [0, 1500, 540], [0, 0, 1]])
 

@@ -118,5 +118,5 @@ def test_readers_do_without_opencv():
     """OpenCV is an extra: neither the command nor a reader may import it."""
     import subprocess
 
-    code = "import sys, trackfish3d.cli.convert; sys.exit('cv2' in sys.modules or 'h5py' in sys.modules)"
+    code = "import sys, trackfish3d.cli.inputs.convert; sys.exit('cv2' in sys.modules or 'h5py' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

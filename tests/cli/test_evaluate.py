@@ -10,8 +10,8 @@ import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cli.app import main
-from trackfish3d.cli.evaluate import same_detections, short_names
-from trackfish3d.errors import InputError
+from trackfish3d.cli.results.evaluate import same_detections, short_names
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections, Recording, Tracks, Truth, write_table, write_tracks_csv
 
 FRAME = np.repeat(np.arange(100), 2)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from recordings.worlds import make_rig, tracked_recording
+from tests.recordings.worlds import make_rig, tracked_recording
 from trackfish3d.cli.app import main
 from trackfish3d.recordings import Recording
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recordings.worlds import assert_same, make_rig, random_detections
-from recordings.writers import write_csv, write_mot
+from tests.recordings.worlds import assert_same, make_rig, random_detections
+from tests.recordings.writers import write_csv, write_mot
 from trackfish3d.cameras.native import write_cameras
 from trackfish3d.cli.app import main
 from trackfish3d.recordings import Recording, Tracks

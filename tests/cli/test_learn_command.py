@@ -5,8 +5,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from trackfish3d.association.pairs.checkpoint import load_pairs, pair_notes  # noqa: E402
 from trackfish3d.cli.app import main  # noqa: E402
+from trackfish3d.methods.joint.learning.checkpoint import load_pairs, pair_notes  # noqa: E402
 from trackfish3d.recordings import Recording  # noqa: E402
 
 TINY = "--set steps=20 --set tokens=100"
@@ -57,7 +57,7 @@ def test_mistakes_are_one_line(school, tmp_path, capsys):
 
 
 def test_bonds_are_added_to_sets_and_shared_fairly():
-    from trackfish3d.tracking.joint.bonds import NO_BONDS, Bonds, add_bonds
+    from trackfish3d.methods.joint.pair_odds import NO_BONDS, Bonds, add_bonds
 
     bonds = Bonds.of(16, np.array([11, 10, 10]), np.array([12, 12, 11]), np.array([4.0, 2.0, 1.0]))
     sets = np.array([[0, 1, 2], [0, -1, 2], [-1, 1, -1], [-1, -1, -1], [3, 1, -1]])
@@ -75,9 +75,9 @@ def test_recordings_are_left_alone(school):
 
 def test_the_shipped_network_tells_a_long_body_from_a_short_one(school):
     """Never opened truth, never seen rig: pairs of one track get more from it than pairs of two."""
-    from trackfish3d.association.pairs.odds import load_odds
-    from trackfish3d.tracking.registry import make_method
-    from trackfish3d.training.from_tracks import owners
+    from trackfish3d.methods.joint.learning.lessons import owners
+    from trackfish3d.methods.joint.learning.odds import load_odds
+    from trackfish3d.methods.registry import make_method
 
     recording = Recording.open(school)
     method = make_method("joint")

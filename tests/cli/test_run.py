@@ -8,10 +8,10 @@ import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cameras.native import write_cameras
-from trackfish3d.cli import run as module
 from trackfish3d.cli.app import main
+from trackfish3d.cli.tracking import run as module
+from trackfish3d.media.writer import write_video
 from trackfish3d.recordings import Recording
-from trackfish3d.synfish.video import write_video
 
 SIZE, FRAMES = (320, 240), 70
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.cli._films import common_rate, link_films, open_films, put_to_cameras
-from trackfish3d.cli._stages import Runner, Stage
-from trackfish3d.detection.video import Video
-from trackfish3d.errors import InputError
-from trackfish3d.synfish.video import write_video
+from trackfish3d.cli.films import common_rate, link_films, open_films, put_to_cameras
+from trackfish3d.cli.stages import Runner, Stage
+from trackfish3d.core.errors import InputError
+from trackfish3d.media.video import Video
+from trackfish3d.media.writer import write_video
 
 
 def rig(*names, size=(64, 48)):

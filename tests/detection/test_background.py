@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trackfish3d.detection import _pixels
-from trackfish3d.detection.background import Background
-from trackfish3d.detection.stills import Samples, densest, halves, settled
-from trackfish3d.detection.video import Video
+from trackfish3d.detection.background import kernels as _pixels
+from trackfish3d.detection.background.model import Background
+from trackfish3d.detection.background.samples import Samples, densest, halves, settled
+from trackfish3d.media.video import Video
 
 from .worlds import encode, swimming
 

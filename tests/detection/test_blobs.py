@@ -5,10 +5,10 @@ import pytest
 from scipy import ndimage
 from scipy.sparse.csgraph import connected_components
 
-from trackfish3d.detection import _blobs
-from trackfish3d.detection.blobs import Blob, Thresholds, find_blobs, shapes, split_labels
-from trackfish3d.detection.region import inside_polygon
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.background.region import inside_polygon
+from trackfish3d.detection.masks import kernels as _blobs
+from trackfish3d.detection.masks.blobs import Blob, Thresholds, find_blobs, shapes, split_labels
 
 from .worlds import ellipse
 

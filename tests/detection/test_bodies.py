@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from trackfish3d.detection import _bodies
-from trackfish3d.detection.blobs import Blob, split_labels
-from trackfish3d.detection.bodies import BodySearch, Start, complete
-from trackfish3d.detection.look import Look
-from trackfish3d.detection.pursuit import Pursuit
+from trackfish3d.detection.background import body_kernels as _bodies
+from trackfish3d.detection.background.appearance import Look
+from trackfish3d.detection.background.body_fit import BodySearch, Start, complete
+from trackfish3d.detection.background.body_tracker import Pursuit
+from trackfish3d.detection.masks.blobs import Blob, split_labels
 
 from .worlds import ellipse
 

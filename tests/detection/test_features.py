@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.association.features import read_features
 from trackfish3d.cameras import CameraRig
 from trackfish3d.cli.app import main
-from trackfish3d.detection.backbones import Backbone, load_backbone
-from trackfish3d.detection.features import crop, extract
-from trackfish3d.detection.projection import Projection
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.features.backbones import Backbone, load_backbone
+from trackfish3d.detection.features.extract import crop, extract
+from trackfish3d.detection.features.projection import Projection
+from trackfish3d.methods.paper.features import read_features
 from trackfish3d.recordings import Detections, Recording
 from trackfish3d.synfish.rigs import random_rig
 
@@ -92,7 +92,7 @@ def test_every_row_is_of_its_own_crop(suffix: str, recording: Recording, tmp_pat
 
 
 def test_a_stopped_run_goes_on(recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import trackfish3d.detection.features as module
+    import trackfish3d.detection.features.extract as module
 
     monkeypatch.setattr(module, "_SAVE_EVERY", 3)
     extract(recording, mean_network(), tmp_path / "whole.npz", stamp={}, batch=5)
@@ -174,7 +174,7 @@ def test_damaged_projections_are_refused(content: bytes) -> None:
 def small_timm(folder: Path) -> tuple[Path, Any]:
     from safetensors.torch import save_file
 
-    from trackfish3d.detection._torch import repair_torchvision
+    from trackfish3d.detection.learned.torch_glue import repair_torchvision
 
     repair_torchvision()  # before timm, as in the command
     timm = pytest.importorskip("timm")
@@ -221,7 +221,7 @@ def test_weights_with_other_names_are_taken_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["DINOv3ViT", "Dinov2"])
 def test_a_transformers_network(kind: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers")
-    from trackfish3d.detection._transformers import require_transformers
+    from trackfish3d.detection.learned.transformers_glue import require_transformers
 
     require_transformers("features", "test")
     config = getattr(transformers, f"{kind}Config")(

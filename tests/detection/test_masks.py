@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.detection.blobs import shapes
-from trackfish3d.detection.masks import Placing, blob_from_mask, cut_mask, keep_distinct, outline, overlap
+from trackfish3d.detection.masks.blobs import shapes
+from trackfish3d.detection.masks.outlines import Placing, blob_from_mask, cut_mask, keep_distinct, outline, overlap
 
 
 def ellipse(size: tuple[int, int], u: float, v: float, a: float, b: float, angle: float) -> np.ndarray:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.detection.masks import overlap
-from trackfish3d.detection.onnx_model import Fit, OnnxDetector, OnnxSettings
-from trackfish3d.detection.onnx_outputs import LAYOUTS, guess_layout, read_outputs
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.learned.onnx import Fit, OnnxDetector, OnnxSettings
+from trackfish3d.detection.learned.onnx_outputs import LAYOUTS, guess_layout, read_outputs
+from trackfish3d.detection.masks.outlines import overlap
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.video import Video
-from trackfish3d.errors import InputError
+from trackfish3d.media.video import Video
 
 from .tiny_networks import ellipse_video, quiet_ultralytics, yolo_weights
 
@@ -205,7 +205,7 @@ def test_what_a_network_is_shown_reaches_it(video: Video, tmp_path: Path) -> Non
 def test_the_same_network_by_ultralytics_and_exported(video: Video, tmp_path: Path) -> None:
     quiet_ultralytics(tmp_path)
     weights = yolo_weights(tmp_path, "yolo11n-seg")
-    from trackfish3d.detection.yolo import YoloDetector, YoloSettings, import_ultralytics
+    from trackfish3d.detection.learned.yolo import YoloDetector, YoloSettings, import_ultralytics
 
     import_ultralytics()(str(weights)).export(format="onnx", imgsz=(96, 160), simplify=False, verbose=False)
     ours = OnnxDetector(OnnxSettings(weights=weights.with_suffix(".onnx"), min_score=0.1, max_overlap=0.5))

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.media.test_video import damage
 from trackfish3d.cameras import Camera, CameraRig
+from trackfish3d.core.errors import InputError, MissingExtraError
 from trackfish3d.detection import camera_job, pipeline
+from trackfish3d.detection.base import Seen
 from trackfish3d.detection.camera_job import read_ahead
-from trackfish3d.detection.detector import Seen
 from trackfish3d.detection.preview import WIDTH, draw_seen, panel
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.video import Video
-from trackfish3d.detection.watch import displacement, examine
-from trackfish3d.errors import InputError, MissingExtraError
+from trackfish3d.media.video import Video
+from trackfish3d.media.video_checks import displacement, examine
 from trackfish3d.recordings import Recording
 
-from .test_video import damage
 from .worlds import encode, swimming
 
 SIZE = (200, 150)

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trackfish3d.detection.masks import blob_from_mask, overlap
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.learned.sam3 import parse_boxes
+from trackfish3d.detection.masks.outlines import blob_from_mask, overlap
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.sam3 import parse_boxes
-from trackfish3d.detection.video import Picture, Video
-from trackfish3d.errors import InputError
+from trackfish3d.media.video import Picture, Video
 
 from .tiny_networks import ellipse_video, sam2_folder, sam3_folder
 
@@ -186,7 +186,7 @@ def test_other_weights_under_the_same_name_are_another_detector(sam2: Path, tmp_
 def test_a_missing_extra_is_named(sam2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
-    from trackfish3d.errors import MissingExtraError
+    from trackfish3d.core.errors import MissingExtraError
 
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'trackfish3d\[sam\]'"):

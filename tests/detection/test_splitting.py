@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trackfish3d.detection import _ellipses
-from trackfish3d.detection.blobs import Blob, shapes, split_labels
-from trackfish3d.detection.look import Look
-from trackfish3d.detection.memory import Memory
+from trackfish3d.detection.background import ellipse_kernels as _ellipses
+from trackfish3d.detection.background.appearance import Look
+from trackfish3d.detection.background.ellipse_tracker import Memory
+from trackfish3d.detection.background.split import divide_by_shape, join_pieces, looks_single, merge
+from trackfish3d.detection.masks.blobs import Blob, shapes, split_labels
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.shape import divide_by_shape, join_pieces, looks_single, merge
-from trackfish3d.detection.video import Video
+from trackfish3d.media.video import Video
 
 from .worlds import ellipse, encode, swimming
 

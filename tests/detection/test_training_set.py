@@ -10,12 +10,13 @@ from PIL import Image, ImageDraw
 
 from trackfish3d.cameras import CameraRig
 from trackfish3d.cli.app import main
-from trackfish3d.detection.blobs import Blob
-from trackfish3d.detection.examples import self_labelled, shares, spread, true_masks
-from trackfish3d.detection.masks import blob_from_mask
-from trackfish3d.detection.training_set import Example, SetSettings, cut_example, hide, read_labels, write_set
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.masks.blobs import Blob
+from trackfish3d.detection.masks.outlines import blob_from_mask
+from trackfish3d.detection.training.examples import self_labelled, shares, spread
+from trackfish3d.detection.training.training_set import Example, SetSettings, cut_example, hide, read_labels, write_set
 from trackfish3d.recordings import Recording
+from trackfish3d.synfish.examples import true_masks
 from trackfish3d.synfish.rigs import random_rig
 
 from .tiny_networks import ellipse_pictures, ellipse_video, quiet_ultralytics
@@ -140,7 +141,7 @@ def test_a_set_is_written_once(tmp_path: Path) -> None:
 def test_true_masks_are_those_of_the_simulator() -> None:
     from trackfish3d.synfish.observe import mesh_for
     from trackfish3d.synfish.presets import preset
-    from trackfish3d.synfish.render import Renderer
+    from trackfish3d.synfish.rendering.render import Renderer
     from trackfish3d.synfish.rigs import common_point
     from trackfish3d.synfish.school import Water, simulate_school
 
@@ -205,8 +206,8 @@ def test_a_segmenter_is_fitted_stopped_and_resumed(recording: Recording, tmp_pat
     quiet_ultralytics(tmp_path)
     pytest.importorskip("ultralytics")
     from trackfish3d.detection.registry import make_detector
-    from trackfish3d.detection.video import Video
-    from trackfish3d.detection.yolo_training import TrainSettings, check_model, fit, set_settings
+    from trackfish3d.detection.training.segmenter import TrainSettings, check_model, fit, set_settings
+    from trackfish3d.media.video import Video
 
     settings = TrainSettings(images=6, size=160, tile=64, epochs=2, batch=4, device="cpu")
     check_model(settings)

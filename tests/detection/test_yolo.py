@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trackfish3d.core.errors import InputError
 from trackfish3d.detection.registry import make_detector
-from trackfish3d.detection.video import Video
-from trackfish3d.errors import InputError
+from trackfish3d.media.video import Video
 
 from .tiny_networks import ellipse_pictures, ellipse_video, quiet_ultralytics, yolo_weights
 from .worlds import encode
@@ -146,7 +146,7 @@ def test_a_missing_extra_is_named(segmenter: Path, monkeypatch: pytest.MonkeyPat
     import pickle
     import sys
 
-    from trackfish3d.errors import MissingExtraError
+    from trackfish3d.core.errors import MissingExtraError
 
     monkeypatch.setitem(sys.modules, "ultralytics", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'trackfish3d\[yolo\]'") as error:

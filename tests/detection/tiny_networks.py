@@ -41,7 +41,7 @@ def yolo_weights(folder: Path, name: str, distance: float | None = None) -> Path
     import yaml
     from ultralytics.utils.checks import check_yaml
 
-    from trackfish3d.detection.yolo import import_ultralytics
+    from trackfish3d.detection.learned.yolo import import_ultralytics
 
     config = yaml.safe_load(Path(check_yaml(re.sub(r"(\d)[nsmlx]", r"\1", name) + ".yaml")).read_text()) | {"nc": 1}
     own = folder / f"{name}.yaml"
@@ -75,7 +75,7 @@ def sam2_folder(folder: Path) -> Path:
     pytest.importorskip("transformers")
     import torch
 
-    from trackfish3d.detection._transformers import require_transformers
+    from trackfish3d.detection.learned.transformers_glue import require_transformers
 
     make = require_transformers("sam", "test")
     backbone = {
@@ -103,7 +103,7 @@ def sam3_folder(folder: Path) -> Path:
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    from trackfish3d.detection._transformers import require_transformers
+    from trackfish3d.detection.learned.transformers_glue import require_transformers
 
     make = require_transformers("sam", "test")
     small = {"hidden_size": 32, "num_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation.association import PairCounts, association_scores, compare_pairs, group_labels
 
 

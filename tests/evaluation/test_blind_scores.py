@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig, Interface
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation.blind import held_out_error, track_lengths
 from trackfish3d.recordings import Detections, Tracks
 

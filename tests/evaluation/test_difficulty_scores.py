@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation.association import PairCounts
 from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
 from trackfish3d.recordings import Detections

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation import evaluate
 
 NONE = (np.zeros(0, int), np.zeros(0, int), np.zeros((0, 3)))

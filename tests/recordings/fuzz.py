@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 
 
 def assert_input_error_or_fine(read: Callable[[], object], path: Path) -> None:

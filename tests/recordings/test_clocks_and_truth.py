@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras.formats import read_calibration
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections
 from trackfish3d.recordings.importers import align_by_time, import_truth, read_detections, read_timestamps
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections
 
 from .worlds import assert_same, random_detections

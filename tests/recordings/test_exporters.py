@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from trackfish3d.errors import InputError, MissingExtraError
+from trackfish3d.core.errors import InputError, MissingExtraError
 from trackfish3d.recordings import Recording, Tracks, read_tracks
 from trackfish3d.recordings.exporters import FORMATS, export_tracks
 from trackfish3d.recordings.importers import read_detections

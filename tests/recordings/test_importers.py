@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections
 from trackfish3d.recordings.importers import DetectionsWarning, from_supervision, read_detections
 from trackfish3d.recordings.importers._file import camera_in_path, last_number

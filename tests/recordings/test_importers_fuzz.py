@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings.importers import FORMATS, import_truth, read_detections, read_timestamps
 from trackfish3d.recordings.importers.read import READERS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections
 from trackfish3d.recordings.importers import read_detections
 

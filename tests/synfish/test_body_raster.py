@@ -2,10 +2,11 @@ import cv2
 import numpy as np
 import pytest
 
-from trackfish3d.synfish._capsules import CAPSULE_BEHIND, CAPSULE_HALF, CAPSULE_RADIUS, segment_distance
+from trackfish3d.detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
 from trackfish3d.synfish.body import body_mesh, pose_bodies
 from trackfish3d.synfish.observe import mesh_for, pose_frame
-from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, View, half_sums, join_sums, moments
+from trackfish3d.synfish.rendering.capsules import CAPSULE_BEHIND, CAPSULE_HALF, CAPSULE_RADIUS, segment_distance
+from trackfish3d.synfish.rendering.raster import View, half_sums
 from trackfish3d.synfish.rigs import paper_rig, tank_rig
 
 

@@ -2,16 +2,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from trackfish3d.errors import InputError
+from trackfish3d.cameras.perturb import perturb_rig
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.detector import IdealDetector
-from trackfish3d.synfish.noise import (
-    add_calibration_noise,
-    add_detection_noise,
-    perturb_detections,
-    perturb_rig,
-    remap_truth,
-)
+from trackfish3d.synfish.noise import add_calibration_noise, add_detection_noise, perturb_detections, remap_truth
 from trackfish3d.synfish.observe import observe
 from trackfish3d.synfish.rigs import paper_rig
 

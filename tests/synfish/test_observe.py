@@ -4,7 +4,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trackfish3d.cameras import triangulate_dlt
-from trackfish3d.errors import InputError
+from trackfish3d.core.errors import InputError
+from trackfish3d.detection.masks.moments import (
+    ALONE,
+    BOTTOM,
+    COLUMNS,
+    COUNT,
+    LEFT,
+    RIGHT,
+    SUM_X,
+    SUM_XX,
+    SUM_Y,
+    SUM_YY,
+    TOP,
+)
 from trackfish3d.synfish.detector import (
     DetectorSettings,
     FittedDetector,
@@ -16,7 +29,6 @@ from trackfish3d.synfish.detector import (
 from trackfish3d.synfish.ghosts import moved
 from trackfish3d.synfish.observe import observe
 from trackfish3d.synfish.presets import PRESETS
-from trackfish3d.synfish.raster import ALONE, BOTTOM, COLUMNS, COUNT, LEFT, RIGHT, SUM_X, SUM_XX, SUM_Y, SUM_YY, TOP
 from trackfish3d.synfish.rigs import common_point, paper_rig
 from trackfish3d.synfish.school import Water, simulate_school
 

@@ -5,11 +5,11 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from trackfish3d.cameras import CameraRig
+from trackfish3d.synfish.film import write_videos
 from trackfish3d.synfish.observe import mesh_for
-from trackfish3d.synfish.render import GRAIN, Renderer
+from trackfish3d.synfish.rendering.render import GRAIN, Renderer
+from trackfish3d.synfish.rendering.tank_picture import tank_backdrop
 from trackfish3d.synfish.rigs import tank_rig, tank_water
-from trackfish3d.synfish.tank_picture import tank_backdrop
-from trackfish3d.synfish.video import write_videos
 
 av = pytest.importorskip("av", reason="video extra is not installed")
 

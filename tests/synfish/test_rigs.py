@@ -1,16 +1,8 @@
 import numpy as np
 import pytest
 
-from trackfish3d.errors import InputError
-from trackfish3d.synfish.rigs import (
-    check_sees,
-    common_point,
-    paper_rig,
-    random_rig,
-    seen_share,
-    tank_rig,
-    tank_water,
-)
+from trackfish3d.core.errors import InputError
+from trackfish3d.synfish.rigs import check_sees, common_point, paper_rig, random_rig, seen_share, tank_rig, tank_water
 from trackfish3d.synfish.school import Water
 
 

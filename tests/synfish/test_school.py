@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from trackfish3d.errors import InputError
-from trackfish3d.synfish._capsules import segment_distance
+from trackfish3d.core.errors import InputError
 from trackfish3d.synfish.presets import PRESETS, preset
+from trackfish3d.synfish.rendering.capsules import segment_distance
 from trackfish3d.synfish.school import Water, school_statistics, simulate_school
 
 POND = Water.around(np.array([2.0, -6.0, 20.0]), np.array([8.0, 8.0, 5.0]))

@@ -11,16 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ..cameras import CameraRig
-from ..errors import InputError
+from ..core.errors import InputError
 from ..recordings.tracks import Tracks
-from .anomaly import Verdict, judge_whole, judge_windows
-from .blocks import Block, TrackSource, blocks
-from .measures import BIN_COLUMNS, GROUP_COLUMNS, Measured, measure
-from .pairs import Delays, delays_of, pair_ratio
-from .plan import QUANTITIES, Plan
+from .abnormal.anomaly import Verdict, judge_whole, judge_windows
+from .measures.pairs import Delays, delays_of, pair_ratio
 from .settings import AnalysisSettings
-from .summary import anomaly_table, fish_table, pair_table
-from .survey import Survey, survey
+from .streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS, Measured, measure
+from .streaming.blocks import Block, TrackSource, blocks
+from .streaming.context import QUANTITIES, Plan
+from .streaming.first_pass import Survey, survey
+from .streaming.summary import anomaly_table, fish_table, pair_table
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

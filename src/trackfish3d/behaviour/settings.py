@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from .anomaly import AnomalySettings
+from .abnormal.anomaly import AnomalySettings
 
 
 class AnalysisSettings(BaseModel):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..association.pseudolabels import PseudoLabels
-from ..files import atomic_path
+from ..core.files import atomic_path
+from ..methods.paper.labels import PseudoLabels
 from ..recordings import Recording
 from ..synfish.difficulty import difficulty
 from ..synfish.scenes import benchmark_scenes, paper_audit

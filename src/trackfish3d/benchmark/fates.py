@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from ..assignment import assign
-from ..association.settings import GroupingSettings
-from ..recordings import Detections, Groups, Truth
+from ..maths.assignment import assign
+from ..methods.groups import Groups
+from ..methods.paper.settings import GroupingSettings
+from ..recordings import Detections, Truth
 
 Ints = NDArray[np.int64]
 EXACT = "found exactly"

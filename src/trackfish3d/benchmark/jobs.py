@@ -13,16 +13,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..baselines.geometric import KalmanSettings
-from ..baselines.oracle import track_oracle
-from ..errors import InputError, TrackFishError
+from ..core.errors import InputError, TrackFishError
+from ..core.files import atomic_path
 from ..evaluation import evaluate
 from ..evaluation.association import association_of_tracks
+from ..evaluation.oracle import track_oracle
 from ..evaluation.tables import plain
-from ..files import atomic_path
+from ..methods.base import make_settings
+from ..methods.baselines.geometric import KalmanSettings
+from ..methods.registry import make_method
 from ..recordings import Detections, Recording, Tracks, Truth, write_table
-from ..tracking.method import make_settings
-from ..tracking.registry import make_method
 from .stamp import METHOD_CODE, code_digest
 from .variants import ORACLE, Variant
 from .zef import published_tracks

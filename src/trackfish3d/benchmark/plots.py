@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..core.files import atomic_path
 from ..evaluation import evaluate
-from ..files import atomic_path
 from ..recordings import Recording, Tracks, Truth, read_tracks
 from .paper import OURS, SYNFISH_TEST, paper_results
 from .report import at_level, mean_score, noise_levels

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..core.files import atomic_path
 from ..evaluation.tables import FULL, SUMMARY, ScoreTable
-from ..files import atomic_path
 from .jobs import by_scene
 from .paper import COLUMNS, SYNFISH_TEST, ZEF_TEST, paper_results, published_average, published_mota, published_others
 from .suites import Suite

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..errors import InputError
-from ..files import atomic_path
+from ..core.errors import InputError
+from ..core.files import atomic_path
 from ..recordings import Recording
 from ..synfish.noise import add_calibration_noise, add_detection_noise
 from ..synfish.scenes import benchmark_scenes, write_scene

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..files import atomic_path
+from ..core.files import atomic_path
 from .ambiguity import bin_names
 from .fates import FATES
 from .jobs import in_parallel

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..assignment import assign
-from ..baselines.geometric import GeometricMethod, KalmanSettings, Sort3D, link_by_kalman
-from ..baselines.oracle import true_groups
 from ..cameras import CameraRig
-from ..errors import InputError, TrackFishError
-from ..recordings import Detections, Groups, Recording, Tracks, Truth
-from ..tracking.linking import groups_to_tracks
-from ..tracking.method import Method
-from ..tracking.paper import Paper, PaperSettings, link_groups
-from ..tracking.postprocess import postprocess
-from ..tracking.registry import make_method
+from ..core.errors import InputError, TrackFishError
+from ..evaluation.oracle import true_groups
+from ..maths.assignment import assign
+from ..methods.base import Method
+from ..methods.baselines.geometric import GeometricMethod, KalmanSettings, Sort3D, link_by_kalman
+from ..methods.groups import Groups, groups_to_tracks
+from ..methods.paper.method import Paper, PaperSettings, link_groups
+from ..methods.postprocess import postprocess
+from ..methods.registry import make_method
+from ..recordings import Detections, Recording, Tracks, Truth
 from .ambiguity import ScoreBin, claimed_pairs, scored_pairs
 from .fates import fates
 from .jobs import score
@@ -131,7 +131,7 @@ def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], li
     A true grouping takes of the pairs that the network accepts the right ones, whatever the rules about two views and
     boxes say.
     """
-    from ..association.inference import group_scored, in_order, mean_embedding, score_frames
+    from ..methods.paper.inference import group_scored, in_order, mean_embedding, score_frames
 
     s: PaperSettings = method.settings
     rig, d = scene.rig, scene.detections

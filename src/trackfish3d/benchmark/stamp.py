@@ -6,17 +6,9 @@ from pathlib import Path
 
 import trackfish3d
 
-SCENE_CODE = ("cameras", "recordings", "synfish", "baselines", "benchmark/scenes.py", "benchmark/zef.py")
-METHOD_CODE = (
-    "cameras",
-    "recordings",
-    "association",
-    "tracking",
-    "baselines",
-    "evaluation",
-    "assignment.py",
-    "benchmark/jobs.py",
-)
+_BELOW = ("core", "maths", "cameras", "recordings", "evaluation")
+SCENE_CODE = (*_BELOW, "detection/masks", "synfish", "benchmark/scenes.py", "benchmark/zef.py")
+METHOD_CODE = (*_BELOW, "methods", "benchmark/jobs.py")
 
 
 @cache

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError
-from ..files import atomic_path
+from ..core.errors import InputError
+from ..core.files import atomic_path
 from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
 from .scenes import SceneSpec, check_scene, is_made, prepare

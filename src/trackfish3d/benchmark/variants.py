@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..baselines.geometric import KalmanSettings
-from ..errors import InputError
-from ..tracking.method import make_settings, setting_names
-from ..tracking.registry import method_class
+from ..core.errors import InputError
+from ..methods.base import make_settings, setting_names
+from ..methods.baselines.geometric import KalmanSettings
+from ..methods.registry import method_class
 from .paper import ABLATION_ROWS, WEIGHTS
 from .zef import PUBLISHED
 

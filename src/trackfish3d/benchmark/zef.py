@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..baselines.oracle import shown_by
 from ..cameras.formats import read_calibration
-from ..errors import InputError
+from ..core.errors import InputError
+from ..evaluation.oracle import shown_by
 from ..recordings import Detections, Recording, Tracks, read_table, read_tracks
 from ..recordings.importers.truth import import_truth
 

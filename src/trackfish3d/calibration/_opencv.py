@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import MissingExtraError
+from ..core.errors import MissingExtraError
 
 
 def opencv() -> Any:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.transform import Rotation
 
-from ..cameras import _layout as at
-from ._observe import BOARD, COLUMNS, accumulate, observe_all
+from ..cameras import layout as at
+from .observe import BOARD, COLUMNS, accumulate, observe_all
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..cameras import Camera
 from ..cameras.formats import read_calibration
-from ..cameras.formats._common import load_json, sizes_from_matrices
-from ..errors import InputError
+from ..cameras.formats.common import load_json, sizes_from_matrices
+from ..core.errors import InputError
 from ._opencv import opencv
 from .boards import Board
 from .views import Ints, Views

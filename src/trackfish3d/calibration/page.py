@@ -4,7 +4,7 @@ import base64
 import html
 from pathlib import Path
 
-from ..files import atomic_path
+from ..core.files import atomic_path
 from .draw import draw_views, draw_world
 from .judge import Quality
 from .plan import Calibration

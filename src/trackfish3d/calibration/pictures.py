@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..detection.video import Video
-from ..errors import InputError
+from ..core.errors import InputError
+from ..media.video import Video
 from ._opencv import opencv
 
 Picture = NDArray[np.uint8]

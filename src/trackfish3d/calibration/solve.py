@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras import AIR, Camera, CameraRig, Interface
-from ..cameras import _layout as at
-from ..errors import InputError
+from ..cameras import layout as at
+from ..core.errors import InputError
 from .adjust import Corners, Free, State, adjust
 from .boards import Board
 from .lenses import MODELS, guess_lens

@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.transform import Rotation
 
 from ..cameras import Camera
-from ..errors import InputError
+from ..core.errors import InputError
 from ._opencv import opencv
 from .boards import Board
 from .views import Ints, Views

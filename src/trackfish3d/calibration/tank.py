@@ -33,8 +33,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..cameras import WATER
 from ..cameras.native import read_toml
-from ..errors import InputError
-from ..files import read_text
+from ..core.errors import InputError
+from ..core.files import read_text
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]

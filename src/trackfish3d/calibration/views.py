@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras.native import natural
-from ..errors import InputError
+from ..core.errors import InputError
 from .boards import Board, other_size
 from .pictures import Picture, Source, count_pictures, moments, read_pictures, video_step
 

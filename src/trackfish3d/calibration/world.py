@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from ..cameras import Camera
-from ..errors import InputError
+from ..core.errors import InputError
 from ._opencv import opencv
 from .boards import Board
 from .start import board_poses

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import median_filter
 
-from ..errors import InputError
-from ..files import plain_name
-from . import _layout as at
-from ._kernels import project_many, rays_many, undistort_many
+from ..core.errors import InputError
+from ..core.files import plain_name
+from . import layout as at
 from .interface import Interface
+from .kernels import project_many, rays_many, undistort_many
 
 Array = NDArray[np.float64]
 DISTORTION_LENGTHS = (0, 4, 5, 8, 12, 14)

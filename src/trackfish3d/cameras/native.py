@@ -14,8 +14,8 @@ import numpy as np
 import tomli_w
 from scipy.spatial.transform import Rotation
 
-from ..errors import InputError
-from ..files import atomic_path, read_text
+from ..core.errors import InputError
+from ..core.files import atomic_path, read_text
 from .camera import Camera
 from .interface import Interface
 from .rig import CameraRig

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ._kernels import GLASS_MARGIN, project_within, ray_one
+from .kernels import GLASS_MARGIN, project_within, ray_one
 from .rig import CameraRig
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 from .camera import Camera
 
 
@@ -69,6 +69,17 @@ class CameraRig:
     def refractive(self) -> bool:
         """Whether any camera looks through an interface."""
         return any(c.interfaces for c in self.cameras)
+
+    @property
+    def up(self) -> NDArray[np.float64]:
+        """(3,) the world axis that most likely points up.
+
+        Cameras are mounted upright, and look level or down: an axis is up if it is up in the images, or if the cameras
+        look against it (a camera above the tank knows nothing else).
+        """
+        axes = np.concatenate([np.eye(3), -np.eye(3)])
+        votes = sum(axes @ (-c.R[1] - 0.75 * c.R[2]) for c in self)
+        return np.asarray(axes[int(np.argmax(votes))])
 
     def without_water(self) -> "CameraRig":
         """Return the same rig with every interface taken away."""

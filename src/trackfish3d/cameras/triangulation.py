@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
-from ._kernels import GLASS_MARGIN, project_within, ray_one, undistort_pixel
-from ._layout import FX
+from ..core.errors import InputError
+from .kernels import GLASS_MARGIN, project_within, ray_one, undistort_pixel
+from .layout import FX
 from .rig import CameraRig
 
 Array = NDArray[np.float64]

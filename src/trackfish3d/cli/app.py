@@ -15,30 +15,30 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..errors import TrackFishError
+from ..core.errors import TrackFishError
 
-# Command and its module in this folder; each module has a function `command` or a typer.Typer `app`.
+# Command and its module below this folder; each module has a function `command` or a typer.Typer `app`.
 # A module is imported only when its command is called, so that none pays for the imports of the others.
 COMMANDS = {
-    "calibrate": "calibrate",
-    "run": "run",
-    "import": "import_",
-    "detect": "detect",
-    "features": "features",
-    "check": "check",
-    "train": "train",
-    "learn": "learn",
-    "track": "track",
-    "evaluate": "evaluate",
-    "analyse": "analyse",
-    "report": "report",
-    "export": "export",
-    "convert": "convert",
-    "info": "info",
-    "simulate": "simulate",
-    "noise": "noise",
-    "difficulty": "difficulty",
-    "benchmark": "benchmark",
+    "calibrate": "inputs.calibrate",
+    "run": "tracking.run",
+    "import": "inputs.import_",
+    "detect": "tracking.detect",
+    "features": "tracking.features",
+    "check": "tracking.check",
+    "train": "tracking.train",
+    "learn": "tracking.learn",
+    "track": "tracking.track",
+    "evaluate": "results.evaluate",
+    "analyse": "results.analyse",
+    "report": "results.report",
+    "export": "results.export",
+    "convert": "inputs.convert",
+    "info": "inputs.info",
+    "simulate": "inputs.simulate",
+    "noise": "inputs.noise",
+    "difficulty": "results.difficulty",
+    "benchmark": "results.benchmark",
 }
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
-from .detector import Detector, Seen
-from .parts import Parts
+from ..media.video import Video
+from ..media.video_checks import examine
+from .base import Detector, Seen
+from .checkpoints import Parts
 from .preview import panel, write_picture
 from .registry import make_detector
-from .video import Video
-from .watch import examine
 
 T = TypeVar("T")
 PART_FRAMES = 500

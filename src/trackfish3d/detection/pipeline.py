@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..errors import InputError
-from ..files import atomic_path, claim_folder, inside, remove_folder
-from ..recordings import Detections, Recording, write_table
+from ..core.errors import InputError
+from ..core.files import atomic_path, claim_folder, inside, remove_folder
+from ..media.video import Video
+from ..recordings import Detections, Recording
+from .base import COLUMNS
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
-from .detector import COLUMNS
-from .parts import Parts, tables
+from .checkpoints import Parts, tables
 from .registry import make_detector
-from .relink import relink
-from .video import Video
 
 Progress = Callable[[str, int, int], None]
 """Called with the name of a camera, its frames done and its frames in all."""
@@ -119,8 +118,6 @@ def detect(
     report.notes += [f"camera {r.name}: no animals found" for r in results if not r.detections]
     recording.write_detections(_pieces(recording, results, work))
     _settle(recording, results)
-    if recording.truth is not None and recording.truth.detection is not None:
-        write_table(relink(recording.truth, recording.detections).to_table(), recording.folder / "truth.parquet")
     content = {
         "detector": detector,
         "settings": chosen.settings.model_dump(mode="json"),

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import atomic_path
-from . import _blobs
-from .blobs import Blob
-from .detector import Seen
+from ..core.files import atomic_path
+from .base import Seen
+from .masks import kernels as mask_kernels
+from .masks.blobs import Blob
 
 Bytes = NDArray[np.uint8]
 WIDTH = 960
@@ -34,7 +34,7 @@ def _outline(picture: Bytes, blob: Blob, colour: Bytes) -> None:
     """Paint the pixels just outside a mask."""
     height, width = picture.shape[:2]
     padded = np.pad(blob.mask, 2)
-    rim = (_blobs.grow_mask(padded, 1) > 0) & (padded == 0)
+    rim = (mask_kernels.grow_mask(padded, 1) > 0) & (padded == 0)
     y, x = np.nonzero(rim)
     y, x = y + blob.top - 2, x + blob.left - 2
     inside = (y >= 0) & (x >= 0) & (y < height) & (x < width)

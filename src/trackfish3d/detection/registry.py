@@ -4,16 +4,16 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
-from .detector import Detector, make_settings
+from ..core.errors import InputError
+from .base import Detector, make_settings
 
 _HERE = "trackfish3d.detection"
 _DETECTORS: dict[str, tuple[str, str]] = {
-    "background": (f"{_HERE}.subtraction:BackgroundDetector", "what differs from a static camera's background"),
-    "yolo": (f"{_HERE}.yolo:YoloDetector", "a YOLO that segments or detects (extra yolo)"),
-    "onnx": (f"{_HERE}.onnx_model:OnnxDetector", "an exported detector (extra onnx)"),
-    "sam2": (f"{_HERE}.sam2:Sam2Detector", "SAM 2, pointed at animals by the background (extra sam)"),
-    "sam3": (f"{_HERE}.sam3:Sam3Detector", "SAM 3, told in words what to find (extra sam)"),
+    "background": (f"{_HERE}.background.detector:BackgroundDetector", "what differs from a static camera's background"),
+    "yolo": (f"{_HERE}.learned.yolo:YoloDetector", "a YOLO that segments or detects (extra yolo)"),
+    "onnx": (f"{_HERE}.learned.onnx:OnnxDetector", "an exported detector (extra onnx)"),
+    "sam2": (f"{_HERE}.learned.sam2:Sam2Detector", "SAM 2, pointed at animals by the background (extra sam)"),
+    "sam3": (f"{_HERE}.learned.sam3:Sam3Detector", "SAM 3, told in words what to find (extra sam)"),
 }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..recordings import Tracks, Truth
 from .clear import divide
 from .matching import Ints

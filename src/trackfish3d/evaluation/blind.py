@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..cameras import CameraRig
 from ..cameras.triangulation import triangulate_ml
-from ..errors import InputError
+from ..core.errors import InputError
 from ..recordings import Detections, Tracks
 from .matching import Floats, Ints
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..assignment import assign_edges
+from ..maths.assignment import assign_edges
 from .matching import Floats, Ints, Pairs
 
 MISSED = 0

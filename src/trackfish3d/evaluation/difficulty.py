@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..cameras import CameraRig
 from ..cameras.residuals import pair_residuals
-from ..errors import InputError
+from ..core.errors import InputError
 from ..recordings import Detections
 from .association import PairCounts, compare_pairs
 from .clear import divide

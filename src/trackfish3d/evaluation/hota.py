@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ..assignment import assign_edges
+from ..maths.assignment import assign_edges
 from .matching import Floats, Ints, Pairs
 
 ALPHAS = np.arange(0.05, 0.99, 0.05)

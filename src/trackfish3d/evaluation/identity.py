@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..assignment import assign_edges
+from ..maths.assignment import assign_edges
 from .clear import divide
 from .matching import Pairs
 

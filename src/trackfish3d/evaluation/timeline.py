@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from ..files import atomic_path
+from ..core.files import atomic_path
 from .clear import MISSED, SWITCHED
 from .matching import Floats, Ints
 from .scores import Scores

@@ -7,9 +7,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..assignment import assign
 from ..cameras import Camera, triangulate_rays
 from ..cameras.residuals import fans, meet
+from ..maths.assignment import assign
 from ..recordings import Detections
 
 Array = NDArray[np.float64]

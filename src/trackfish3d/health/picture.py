@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras import Camera, CameraRig
-from ..files import atomic_path
+from ..core.files import atomic_path
 from ..recordings import Detections
 from .agreement import Sample, View, meeting_points, pair_errors
 

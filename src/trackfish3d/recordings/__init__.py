@@ -1,16 +1,14 @@
 """What one recording holds, in memory and on disk."""
 
-from ..files import atomic_path
+from ..core.files import atomic_path
 from .detections import Detections
-from .groups import Groups
 from .recording import Recording
-from .track_files import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
 from .tracks import Tracks
 from .truth import Truth
 
 __all__ = [
     "Detections",
-    "Groups",
     "Recording",
     "Tracks",
     "Truth",

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 
 Array = NDArray[np.float64]
 NUMBERS = ("u", "v", "x1", "y1", "x2", "y2", "score")

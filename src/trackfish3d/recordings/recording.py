@@ -23,10 +23,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
-from ..errors import InputError
-from ..files import atomic_path
+from ..core.errors import InputError
+from ..core.files import atomic_path
 from .detections import Detections
-from .track_files import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
 from .tracks import Tracks
 from .truth import Truth
 
@@ -188,6 +188,10 @@ class Recording:
             else:
                 writer.close()
         self._cache.pop("detections", None)
+
+    def forget(self) -> None:
+        """Read everything from disk again when it is next asked for."""
+        self._cache.clear()
 
     @property
     def truth(self) -> Truth | None:

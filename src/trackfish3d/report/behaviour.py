@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from ..behaviour.abnormal.anomaly import MEASURES, evidence
 from ..behaviour.analysis import Behaviour
-from ..behaviour.anomaly import MEASURES, evidence
-from ..behaviour.measures import BIN_COLUMNS, GROUP_COLUMNS
-from ..behaviour.pairs import sides
-from ..errors import InputError
-from ..files import read_text
+from ..behaviour.measures.pairs import sides
+from ..behaviour.streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS
+from ..core.errors import InputError
+from ..core.files import read_text
 from .figures import VERSION, Figures
 from .frames import FrameAxis
 from .packing import packed, quantised, rounded

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..cameras import CameraRig
+from ..evaluation.gate import default_gate
 from ..recordings import Detections, Recording, Tracks, Truth
 from .behaviour import read_figures
 from .frames import FrameAxis, runs
@@ -14,7 +15,7 @@ from .origin import settings_of, versions
 from .packing import packed, quantised, rounded, smallest
 from .palette import PALETTES
 from .residuals import link_detections, project_tracks, residual_panels
-from .scoring import all_scores, animal_timeline, default_gate, score, score_tiles
+from .scoring import all_scores, animal_timeline, score, score_tiles
 from .space import Space, space_of
 from .thumbnails import thumbnails
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import __version__
 from ..cameras.native import read_toml
-from ..errors import InputError
+from ..core.errors import InputError
 from .packing import rounded
 
 _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "torch", "av", "opencv-python-headless")

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ..files import atomic_path
+from ..core.files import atomic_path
 from ..recordings import Recording, Tracks, read_tracks
 from .contents import collect
 

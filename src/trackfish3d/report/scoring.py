@@ -4,18 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..evaluation import Scores, evaluate
 from ..recordings import Tracks, Truth
 from .frames import FrameAxis, runs
 from .packing import rounded, smallest
-
-_GATES = {"unit": 1.0, "cm": 0.5, "mm": 5.0, "m": 0.005}
-
-
-def default_gate(units: str) -> float:
-    """Distance up to which a track point counts as right: 1.0 in SynFish's units, half a centimetre in real ones."""
-    return _GATES.get(units, 1.0)
 
 
 def score(truth: Truth | None, tracks: Tracks, gate: float) -> Scores | None:

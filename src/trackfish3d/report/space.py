@@ -62,18 +62,7 @@ def space_of(rig: CameraRig, positions: Array) -> Space:
             low[axis] = face.point[axis]
         elif abs(face.point[axis] - high[axis]) < 0.5 * size and face.normal[axis] > 0:
             high[axis] = face.point[axis]
-    return Space(low, high, upwards(rig))
-
-
-def upwards(rig: CameraRig) -> Array:
-    """(3,) the world axis that most likely points up.
-
-    Cameras are mounted upright, and look level or down: an axis is up if it is up in the images, or if the cameras
-    look against it (a camera above the tank knows nothing else).
-    """
-    axes = np.concatenate([np.eye(3), -np.eye(3)])
-    votes = sum(axes @ (-c.R[1] - 0.75 * c.R[2]) for c in rig)
-    return np.asarray(axes[int(np.argmax(votes))])
+    return Space(low, high, rig.up)
 
 
 def frustum(camera: Camera, towards: Array) -> Array:

@@ -18,9 +18,9 @@ from numba import njit
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.special import expit, ndtr
 
-from trackfish3d.errors import InputError
-from trackfish3d.synfish.ghosts import Ghosts
-from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
+from ..core.errors import InputError
+from ..detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
+from .ghosts import Ghosts
 
 
 class DetectorSettings(BaseModel):

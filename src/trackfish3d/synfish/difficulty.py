@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackfish3d.errors import InputError
-from trackfish3d.evaluation.difficulty import occlusion, pseudo_label_audit
-from trackfish3d.recordings import Recording
+from ..core.errors import InputError
+from ..evaluation.difficulty import occlusion, pseudo_label_audit
+from ..recordings import Recording
 
 
 @dataclass(frozen=True)

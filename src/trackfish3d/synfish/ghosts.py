@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trackfish3d.synfish.raster import BOTTOM, COLUMNS, COUNT, LEFT, RIGHT, SUM_X, SUM_XX, SUM_XY, SUM_Y, SUM_YY, TOP
+from ..detection.masks.moments import BOTTOM, COLUMNS, COUNT, LEFT, RIGHT, SUM_X, SUM_XX, SUM_XY, SUM_Y, SUM_YY, TOP
 
 
 class Ghosts:

@@ -7,36 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
-from trackfish3d.cameras import CameraRig
-from trackfish3d.errors import InputError
-from trackfish3d.recordings import Detections, Recording, Truth
-from trackfish3d.recordings.detections import MOMENTS
+from ..cameras import CameraRig
+from ..cameras.perturb import perturb_rig
+from ..core.errors import InputError
+from ..recordings import Detections, Recording, Truth
+from ..recordings.detections import MOMENTS
 
-# Cameras turned by more than this are not badly calibrated but aimed at something else.
-SIGMA_MAX = 30.0
 # Scores of injected false positives: Beta with mean 0.85, narrow enough to look like a marginal detection.
 _BETA = (17.0, 3.0)
-
-
-def perturb_rig(rig: CameraRig, sigma: float, seed: int) -> CameraRig:
-    """Return the rig with noisy extrinsics: R' = exp([w]x) R with w ~ N(0, sigma deg), t' = t + N(0, sigma world).
-
-    Water stays where it is: the protocol is about poses.
-    """
-    if not sigma >= 0:
-        raise InputError(f"sigma {sigma} of the calibration noise must be zero or more")
-    if sigma > SIGMA_MAX:
-        raise InputError(
-            f"sigma {sigma:g} of the calibration noise: no camera is off by so many degrees; give at most {SIGMA_MAX:g}"
-        )
-    rng = np.random.default_rng(seed)
-    cameras = []
-    for camera in rig:
-        turn = Rotation.from_rotvec(np.radians(sigma) * rng.standard_normal(3)).as_matrix()
-        cameras.append(replace(camera, R=turn @ camera.R, t=camera.t + sigma * rng.standard_normal(3)))
-    return CameraRig(tuple(cameras), rig.units)
 
 
 def perturb_detections(

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from trackfish3d.cameras import CameraRig
-from trackfish3d.recordings.detections import Detections
-from trackfish3d.recordings.truth import Truth
-from trackfish3d.synfish.body import HEAD, BodyMesh, body_mesh, detail_for, pose_bodies
-from trackfish3d.synfish.detector import Detector
-from trackfish3d.synfish.raster import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, View, half_sums
-from trackfish3d.synfish.rigs import check_sees
-from trackfish3d.synfish.school import School
+from ..cameras import CameraRig
+from ..detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP
+from ..recordings.detections import Detections
+from ..recordings.truth import Truth
+from .body import HEAD, BodyMesh, body_mesh, detail_for, pose_bodies
+from .detector import Detector
+from .rendering.raster import View, half_sums
+from .rigs import check_sees
+from .school import School
 
 _NAMES = ("u", "v", "x1", "y1", "x2", "y2", "score", "area", "angle", "major", "minor")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from trackfish3d.errors import InputError
-from trackfish3d.synfish import _school_kernels as k
+from ..core.errors import InputError
+from . import school_kernels as k
 
 
 class SchoolSettings(BaseModel):

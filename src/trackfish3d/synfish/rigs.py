@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from trackfish3d.cameras import Camera, CameraRig, Interface
-from trackfish3d.errors import InputError
-from trackfish3d.synfish.school import Water
+from ..cameras import Camera, CameraRig, Interface
+from ..core.errors import InputError
+from .school import Water
 
 _UP = np.array([0.0, 0.0, 1.0])
 

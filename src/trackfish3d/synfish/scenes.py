@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from trackfish3d.cameras import CameraRig
-from trackfish3d.errors import InputError
-from trackfish3d.recordings import Recording
-from trackfish3d.synfish.detector import make_detector
-from trackfish3d.synfish.observe import observe
-from trackfish3d.synfish.presets import SchoolSettings, preset
-from trackfish3d.synfish.rigs import common_point, paper_rig
-from trackfish3d.synfish.school import School, Water, simulate_school
+from ..cameras import CameraRig
+from ..core.errors import InputError
+from ..recordings import Recording
+from .detector import make_detector
+from .observe import observe
+from .presets import SchoolSettings, preset
+from .rigs import common_point, paper_rig
+from .school import School, Water, simulate_school
 
 PRESET = "milling"
 FPS = 30.0

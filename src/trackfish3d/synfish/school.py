@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trackfish3d.errors import InputError
-from trackfish3d.synfish._capsules import (
+from ..core.errors import InputError
+from .presets import SchoolSettings
+from .rendering.capsules import (
     CAPSULE_BEHIND,
     CAPSULE_HALF,
     CAPSULE_RADIUS,
@@ -15,8 +16,7 @@ from trackfish3d.synfish._capsules import (
     pose_is_free,
     smallest_clearance,
 )
-from trackfish3d.synfish._school_kernels import step_school
-from trackfish3d.synfish.presets import SchoolSettings
+from .school_kernels import step_school
 
 # Above this share of the water filled by bodies, fish cannot turn without meeting.
 PACKING_MAX = 0.06

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..interface import WATER
 from ..native import write_cameras
 from ..rig import CameraRig
 from . import anipose, aquacal, caliscope, colmap, dlt, matlab, opencv, plain_json, zef
 from ._adjust import parse_plane, renamed, scaled, with_water
-from ._common import Array, CalibrationWarning, Size
 from ._detect import detect
+from .common import Array, CalibrationWarning, Size
 
 __all__ = [
     "FORMATS",

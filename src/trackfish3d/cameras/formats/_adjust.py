@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..interface import AIR, WATER, Interface
 from ..rig import CameraRig
-from ._common import Array, facing
+from .common import Array, facing
 
 _AXES = "xyz"
 

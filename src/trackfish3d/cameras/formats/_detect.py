@@ -6,12 +6,12 @@ from typing import Any
 
 import yaml
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..native import read_toml
 from . import caliscope
-from ._common import LARGEST_FILE, load_text, strip_comments
 from ._matfile import is_mat
 from ._storage import load_storage
+from .common import LARGEST_FILE, load_text, strip_comments
 from .dlt import parse_coefficients
 from .opencv import SUFFIXES, is_calibration
 from .zef import REFERENCES

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, MissingExtraError
+from ...core.errors import InputError, MissingExtraError
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LARGEST = 10**6  # elements; pictures and detected points in the same file are passed over

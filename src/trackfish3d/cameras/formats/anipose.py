@@ -10,10 +10,10 @@ from typing import Any
 
 import tomli_w
 
-from ...files import atomic_path
+from ...core.files import atomic_path
 from ..native import camera_table, read_cameras
 from ..rig import CameraRig
-from ._common import Size, note, reader
+from .common import Size, note, reader
 
 
 @reader("Anipose TOML")

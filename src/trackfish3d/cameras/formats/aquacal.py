@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..interface import AIR, WATER
 from ..rig import CameraRig
-from ._common import Size, facing, load_json, need, numbers, reader
+from .common import Size, facing, load_json, need, numbers, reader
 
 
 @reader("AquaCal JSON")

@@ -8,10 +8,10 @@ are those of the video as it was recorded.
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..native import camera_from_table, natural, read_toml
 from ..rig import CameraRig
-from ._common import Size, note, reader
+from .common import Size, note, reader
 
 
 @reader("caliscope")

@@ -11,10 +11,10 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
-from ._common import Array, Size, reader
+from .common import Array, Size, reader
 
 PIXEL_CENTRE = 0.5
 _LARGEST_LINE = 2**26

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import rq
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
-from ._common import Array, Size, load_text, note, reader, sizes_from_matrices
+from .common import Array, Size, load_text, note, reader, sizes_from_matrices
 
 COEFFICIENTS = 11
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
-from ._common import Array, Size, need, note, numbers, reader, sizes_from_matrices
 from ._matfile import load_mat
+from .common import Array, Size, need, note, numbers, reader, sizes_from_matrices
 
 FIRST_PIXEL = 1.0
 _UNITS = {"mm": "mm", "millimeters": "mm", "cm": "cm", "centimeters": "cm", "m": "m", "meters": "m"}

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..interface import AIR, WATER, Interface
 from ..native import natural
 from ..rig import CameraRig
-from ._common import Array, Size, need, numbers, reader, rotation, sizes_from_matrices
 from ._storage import load_storage, write_storage
+from .common import Array, Size, need, numbers, reader, rotation, sizes_from_matrices
 
 Tree = dict[str, Any]
 SUFFIXES = (".yml", ".yaml", ".json")

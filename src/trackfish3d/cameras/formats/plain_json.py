@@ -8,11 +8,11 @@ and ``plane_normal``; cameras without a name are cam-1, cam-2, ...
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..interface import AIR, WATER
 from ..rig import CameraRig
-from ._common import Array, Size, facing, load_json, need, numbers, reader, sizes_from_matrices
+from .common import Array, Size, facing, load_json, need, numbers, reader, sizes_from_matrices
 
 
 @reader("cameras.json")

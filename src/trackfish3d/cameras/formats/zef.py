@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..camera import Camera
 from ..interface import AIR
 from ..native import natural
 from ..rig import CameraRig
-from ._common import Array, Size, facing, load_json, need, numbers, reader, sizes_from_matrices
 from ._pnp import planar_pose
+from .common import Array, Size, facing, load_json, need, numbers, reader, sizes_from_matrices
 
 WATER_OF_ZEF = 1.33  # the index with which the dataset's ground truth was made
 REFERENCES = re.compile(r"(cam\w*)_references\.json")

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..recording import Recording
 from ..tracks import Tracks
 from .netcdf import write_netcdf
 from .nwb import write_nwb
+from .plain_table import write_csv, write_parquet, write_zef3d
 from .rrd import write_rrd
 from .slp import write_slp
-from .tables import write_csv, write_parquet, write_zef3d
 
 __all__ = ["FORMATS", "export_tracks"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..tracks import Tracks
 
 MAX_VALUES = 500_000_000

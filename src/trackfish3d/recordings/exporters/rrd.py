@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import InputError, MissingExtraError
-from ...files import atomic_path
+from ...core.errors import InputError, MissingExtraError
+from ...core.files import atomic_path
 from ..recording import Recording
 from ..tracks import Tracks
 from ._dense import animal_name

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from ...errors import InputError, MissingExtraError
-from ...files import atomic_path
+from ...core.errors import InputError, MissingExtraError
+from ...core.files import atomic_path
 from ..detections import Detections
 from ..recording import Recording
 from ..tracks import Tracks

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...cameras.rig import CameraRig
-from ...errors import InputError
+from ...core.errors import InputError
 from ..detections import Detections
 
 Array = NDArray[np.float64]

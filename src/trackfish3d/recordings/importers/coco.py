@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...files import read_text
+from ...core.files import read_text
 from ..detections import Detections
 from ._file import DetectionFile, camera_in_path, last_number
 from .moments import MaskMoments, decode_counts, polygon_moments, rle_moments

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from ...errors import MissingExtraError
-from ...files import read_text
+from ...core.errors import MissingExtraError
+from ...core.files import read_text
 from ..detections import Detections
 from ._file import DetectionFile, last_number
 from .keypoints import Poses, detections_from_poses

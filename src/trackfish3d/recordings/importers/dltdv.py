@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ..detections import Detections
-from ..track_files import read_table
+from ..storage import read_table
 from ..truth import Truth
 from ._file import DetectionFile
 

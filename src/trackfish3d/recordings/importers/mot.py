@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from ...files import read_text
+from ...core.files import read_text
 from ..detections import Detections
 from ..tracks import whole
 from ._file import DetectionFile

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
-from ...errors import InputError
+from ...core.errors import InputError
 from ..detections import Detections
 from ._file import SCORES, DetectionFile, Dropped
 from .coco import read_coco
 from .deeplabcut import read_deeplabcut
 from .dltdv import read_dltdv
 from .mot import read_mot
+from .plain_table import read_csv
 from .sleap import read_sleap
 from .sniff import sniff
-from .tables import read_csv
 from .yolo import read_yolo
 
 READERS: dict[str, Callable[[DetectionFile], Detections]] = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError, MissingExtraError
+from ...core.errors import InputError, MissingExtraError
 from ..detections import Detections
 from ._file import DetectionFile, camera_in_path
 from .keypoints import Poses, detections_from_poses

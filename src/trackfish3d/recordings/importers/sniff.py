@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from ...errors import InputError
+from ...core.errors import InputError
 
 _PIXELS = re.compile(r"\s*pt\d+_cam\d+_[XY]\s*")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...cameras.rig import CameraRig
-from ...errors import InputError
+from ...core.errors import InputError
 from ..detections import Detections
 from .moments import MaskMoments
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...cameras.rig import CameraRig
-from ...errors import InputError
-from ...files import read_text
-from ..track_files import read_truth
+from ...core.errors import InputError
+from ...core.files import read_text
+from ..storage import read_truth
 from ..truth import Truth
 from .dltdv import read_dltdv_truth
 

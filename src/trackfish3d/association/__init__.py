@@ -1,1 +1,0 @@
-"""One frame: detections to groups. Pseudo-labels, the published network, its losses, and grouping."""

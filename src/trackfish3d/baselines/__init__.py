@@ -1,1 +1,0 @@
-"""The methods that the package is compared with."""

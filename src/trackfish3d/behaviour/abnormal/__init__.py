@@ -1,0 +1,1 @@
+"""Animals that behave unlike the others."""

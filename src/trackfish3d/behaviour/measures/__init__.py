@@ -1,0 +1,1 @@
+"""Measures of motion: of one animal, of pairs, of the group."""

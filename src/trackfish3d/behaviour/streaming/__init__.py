@@ -1,0 +1,1 @@
+"""Long recordings in blocks of frames, and the tables that come out."""

@@ -1,0 +1,152 @@
+"""Tracks as dense blocks of frames, so that a day of recording needs no more memory than a minute."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ...core.errors import InputError
+from ...recordings.tracks import Tracks
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+ROWS = 100_000  # of a piece
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """T successive frames of the N tracks that are there in any of them.
+
+    ``frame`` (T,), ``track`` (N,); ``position`` (T, N, 3) world, NaN where a track is not; ``covariance``
+    (T, N, 3, 3); ``observed`` (T, N). Only the frames of ``core`` are the block's own; those around it are there so
+    that smoothing and delays do not feel its ends.
+    """
+
+    frame: Ints
+    track: Ints
+    position: Array
+    covariance: Array
+    observed: Bools
+    core: slice
+
+
+class TrackSource:
+    """Tracks in memory, or in a Parquet file that is read piece by piece; may be gone through several times."""
+
+    def __init__(self, tracks: Tracks | None = None, path: Path | None = None) -> None:
+        self.tracks, self.path = tracks, path
+
+    def pieces(self) -> Iterator[Tracks]:
+        """Tracks of ascending stretches of whole frames, about `ROWS` points each."""
+        if self.tracks is not None:
+            yield from _cut(self.tracks)
+            return
+        assert self.path is not None
+        yield from _whole_frames(_read(self.path), self.path)
+
+
+def blocks(source: TrackSource, length: int, margin: int, keep: Ints | None = None) -> Iterator[Block]:
+    """Cut tracks into blocks of ``length`` frames, with up to ``margin`` frames more on either side.
+
+    Block borders are at multiples of ``length``; stretches without any point make no block. ``keep`` are the tracks
+    wanted, ascending; all without it.
+    """
+    held: list[Tracks] = []
+    begin: int | None = None
+    for piece in source.pieces():
+        wanted = piece if keep is None else piece.select(np.isin(piece.track, keep))
+        if not len(wanted):
+            continue
+        held.append(wanted)
+        if begin is None:
+            begin = int(wanted.frame[0]) // length * length
+        last = int(wanted.frame[-1])
+        while begin is not None and last >= begin + length + margin:
+            yield from _block(held, begin, length, margin)
+            held, begin = _rest(held, begin, length, margin)
+    while begin is not None and held:
+        yield from _block(held, begin, length, margin)
+        held, begin = _rest(held, begin, length, margin)
+
+
+def _rest(held: list[Tracks], begin: int, length: int, margin: int) -> tuple[list[Tracks], int | None]:
+    """Points that later blocks need, and where the next of them begins."""
+    after = begin + length
+    coming = [int(t.frame[np.searchsorted(t.frame, after)]) for t in held if t.frame[-1] >= after]
+    if not coming:
+        return [], None
+    begin = min(coming) // length * length
+    kept = [t.select(t.frame >= begin - margin) for t in held]
+    return [t for t in kept if len(t)], begin
+
+
+def _block(held: list[Tracks], begin: int, length: int, margin: int) -> Iterator[Block]:
+    parts = [t.select((t.frame >= begin - margin) & (t.frame < begin + length + margin)) for t in held]
+    frame = np.concatenate([t.frame for t in parts])
+    if not ((frame >= begin) & (frame < begin + length)).any():
+        return
+    first, last = int(frame.min()), int(frame.max())
+    track, column = np.unique(np.concatenate([t.track for t in parts]), return_inverse=True)
+    at = frame - first, column
+    shape = last - first + 1, len(track)
+    position = np.full((*shape, 3), np.nan)
+    covariance = np.full((*shape, 3, 3), np.nan)
+    observed = np.zeros(shape, np.bool_)
+    position[at] = np.concatenate([t.position for t in parts])
+    covariance[at] = np.concatenate([t.covariance for t in parts])
+    observed[at] = np.concatenate([t.observed for t in parts])
+    core = slice(max(begin - first, 0), min(begin + length, last + 1) - first)
+    yield Block(np.arange(first, last + 1), track, position, covariance, observed, core)
+
+
+def _cut(tracks: Tracks) -> Iterator[Tracks]:
+    begin = 0
+    while begin < len(tracks):
+        end = min(begin + ROWS, len(tracks))
+        end = int(np.searchsorted(tracks.frame, tracks.frame[end - 1], side="right"))
+        yield tracks.select(np.arange(begin, end))
+        begin = end
+
+
+def _read(path: Path) -> Iterator[Tracks]:
+    """Batches of a Parquet file of tracks, each sorted within itself."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    try:
+        file = pq.ParquetFile(path, pre_buffer=False)
+        wanted = [n for n in file.schema_arrow.names if not n.startswith("detection_")]
+        for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
+            yield Tracks.from_table(pa.Table.from_batches([batch]), str(path))
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: is not a complete Parquet file ({str(error).splitlines()[0][:200]})") from None
+
+
+def _whole_frames(batches: Iterator[Tracks], path: Path) -> Iterator[Tracks]:
+    """Hold back the last frame of each batch until it is whole."""
+    held: Tracks | None = None
+    for batch in batches:
+        if not len(batch):
+            continue
+        if held is not None:
+            if batch.frame[0] < held.frame[-1]:
+                raise InputError(f"{path}: frame numbers go back at frame {int(batch.frame[0])}; sort it by frame")
+            batch = _joined(held, batch, str(path))
+        ready = batch.frame < batch.frame[-1]
+        if ready.any():
+            yield batch.select(ready)
+        held = batch.select(~ready)
+    if held is not None:
+        yield held
+
+
+def _joined(first: Tracks, second: Tracks, source: str) -> Tracks:
+    names = [f.name for f in fields(Tracks) if f.name != "cameras"]
+    columns: dict[str, Any] = {n: np.concatenate([getattr(first, n), getattr(second, n)]) for n in names}
+    return Tracks.build(**columns, cameras=first.cameras, source=source)

@@ -1,0 +1,159 @@
+"""A first look at tracks: who is there how long, where, and how noisy; all that a second pass must know before."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...recordings.tracks import Tracks
+from ..measures.collective import nearest_neighbour_world
+from ..measures.kinematics import present, speed
+from ..measures.smoothing import SwimNoise, fit_noise, smooth
+from .blocks import Block, TrackSource, blocks
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+SAMPLE = 100_000  # positions kept
+CHUNKS = 12  # stretches of frames kept
+CHUNK_FRAMES = 240
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """``track`` (N,) numbers ascending, their ``points``, ``first`` and ``last`` frame (N,); ``first_frame``,
+    ``last_frame`` of all; ``position`` (S, 3) a sample; ``noise`` of the tracks; typical ``speed`` (world a frame) and
+    ``nearest_neighbour`` (world), NaN where unknown; ``crowd`` the most tracks in one piece.
+    """
+
+    track: Ints
+    points: Ints
+    first: Ints
+    last: Ints
+    first_frame: int
+    last_frame: int
+    position: Array
+    noise: SwimNoise
+    speed: float
+    nearest_neighbour: float
+    crowd: int
+
+    @property
+    def frames(self) -> int:
+        """Frames from the first to the last."""
+        return self.last_frame - self.first_frame + 1
+
+    def main_tracks(self, share: float, most: int) -> Ints:
+        """Numbers of the tracks there in at least ``share`` of the frames, ascending; the longest ``most`` of them."""
+        long = np.flatnonzero(self.points >= share * self.frames)
+        order = np.lexsort((long, -self.points[long]))[:most]
+        return np.sort(self.track[long[order]])
+
+
+def survey(source: TrackSource) -> Survey | None:
+    """Go through tracks once; None where there is no point at all."""
+    seen: dict[int, list[int]] = {}
+    positions, chunks = _Positions(), _Chunks()
+    crowd = 0
+    for piece in source.pieces():
+        finite = present(piece.position)
+        piece = piece if finite.all() else piece.select(finite)
+        if not len(piece):
+            continue
+        _count(piece, seen)
+        crowd = max(crowd, len(piece.identities))
+        positions.add(piece.position)
+        chunks.add(piece)
+    if not seen:
+        return None
+    track = np.array(sorted(seen), dtype=np.int64)
+    rows = np.array([seen[int(t)] for t in track], dtype=np.int64)
+    noise, usual, near = _typical(chunks.found())
+    return Survey(
+        track, rows[:, 0], rows[:, 1], rows[:, 2], int(rows[:, 1].min()), int(rows[:, 2].max()),
+        np.concatenate(positions.kept), noise, usual, near, crowd,
+    )  # fmt: skip
+
+
+class _Positions:
+    """Every n-th position, n doubled whenever they get too many; the same however the tracks come in pieces."""
+
+    def __init__(self) -> None:
+        self.kept: list[Array] = []
+        self.stride, self.total, self.passed = 1, 0, 0
+
+    def add(self, position: Array) -> None:
+        self.kept.append(position[-self.passed % self.stride :: self.stride])
+        self.passed += len(position)
+        self.total += len(self.kept[-1])
+        while self.total > SAMPLE:
+            self.kept = [np.concatenate(self.kept)[::2]]
+            self.stride, self.total = 2 * self.stride, len(self.kept[0])
+
+
+class _Chunks:
+    """Stretches of frames, every n-th, n doubled whenever they get too many."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, list[Tracks]] = {}
+        self.every = 1
+        self.begin: int | None = None
+
+    def add(self, piece: Tracks) -> None:
+        self.begin = int(piece.frame[0]) if self.begin is None else self.begin
+        number = (piece.frame - self.begin) // CHUNK_FRAMES
+        for one in np.unique(number[number % self.every == 0]).tolist():
+            self.parts.setdefault(one, []).append(piece.select(number == one))
+            if len(self.parts) > CHUNKS:
+                self.every *= 2
+                self.parts = {k: v for k, v in self.parts.items() if k % self.every == 0}
+
+    def found(self) -> list[Tracks]:
+        return [_joined(parts) for parts in self.parts.values()]
+
+
+def _joined(parts: list[Tracks]) -> Tracks:
+    columns = ("frame", "track", "position", "covariance", "observed")
+    whole: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
+    return Tracks.build(**whole)
+
+
+def _count(piece: Tracks, seen: dict[int, list[int]]) -> None:
+    order = np.argsort(piece.track, kind="stable")
+    names, start, count = np.unique(piece.track[order], return_index=True, return_counts=True)
+    first = piece.frame[order[start]]
+    last = piece.frame[order[start + count - 1]]
+    for name, n, a, b in zip(names.tolist(), count.tolist(), first.tolist(), last.tolist(), strict=True):
+        known = seen.setdefault(name, [0, a, b])
+        known[0] += n
+        known[1], known[2] = min(known[1], a), max(known[2], b)
+
+
+def _typical(chunks: list[Tracks]) -> tuple[SwimNoise, float, float]:
+    """Noise, median speed and median distance to the nearest neighbour in stretches of frames."""
+    dense: list[Block] = []
+    for chunk in chunks:
+        span = int(chunk.frame[-1]) - int(chunk.frame[0]) + 1
+        moved = Tracks.build(
+            chunk.frame - chunk.frame[0], chunk.track, chunk.position, covariance=chunk.covariance,
+            observed=chunk.observed,
+        )  # fmt: skip
+        dense += blocks(TrackSource(moved), max(span, 1), 0)
+    height = max(len(b.frame) for b in dense)
+    wide = [_padded(a, height) for a in ([b.position for b in dense], [b.covariance for b in dense])]
+    observed = np.nan_to_num(_padded([b.observed.astype(float) for b in dense], height)) > 0
+    noise = fit_noise(wide[0], wide[1], observed)
+    moving = speed(smooth(wide[0], wide[1], observed, noise).velocity)
+    near = np.concatenate([nearest_neighbour_world(b.position).ravel() for b in dense])
+    return noise, _median(moving), _median(near)
+
+
+def _padded(parts: list[Array], height: int) -> Array:
+    filled = [np.concatenate([p, np.full((height - len(p), *p.shape[1:]), np.nan)]) for p in parts]
+    return np.concatenate(filled, axis=1)
+
+
+def _median(values: Array) -> float:
+    known = values[np.isfinite(values)]
+    return float(np.median(known)) if len(known) else float("nan")

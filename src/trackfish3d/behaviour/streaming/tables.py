@@ -1,0 +1,106 @@
+"""A block's measures as tidy tables: a row a point, a row a frame, a row a burst. Units are in the columns' names."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..measures import collective, kinematics
+from ..measures.events import burst_and_coast
+from ..measures.smoothing import Smoothed
+from .blocks import Block
+from .context import Plan
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def point_table(block: Block, plan: Plan, smoothed: Smoothed, values: dict[str, Array], there: Bools) -> pa.Table:
+    """One row for each point of each track, by frame and track."""
+    row, column = np.nonzero(there)
+    frame = block.frame[block.core][row]
+    unit = plan.units
+
+    def pick(array: Array, kind: type = np.float32) -> Array:
+        return np.asarray(array[row, column], dtype=kind)
+
+    position = smoothed.position[block.core]
+    velocity = smoothed.velocity[block.core] * plan.fps
+    columns: dict[str, Any] = {"frame": frame, "time_s": frame / plan.fps, "track": block.track[column]}
+    columns["observed"] = block.observed[block.core][row, column]
+    columns |= {f"{axis}_{unit}": pick(position[..., k], np.float64) for k, axis in enumerate("xyz")}
+    columns[f"sigma_position_{unit}"] = pick(smoothed.sigma_position[block.core])
+    columns |= {f"v{axis}_{unit}_per_s": pick(velocity[..., k]) for k, axis in enumerate("xyz")}
+    columns[f"speed_{unit}_per_s"] = pick(values["speed"])
+    columns[f"sigma_speed_{unit}_per_s"] = pick(smoothed.sigma_speed[block.core] * plan.fps)
+    columns[f"acceleration_{unit}_per_s2"] = pick(values["acceleration"])
+    columns["turning_rad_per_s"] = pick(values["turning"])
+    columns["sigma_heading_rad"] = pick(smoothed.sigma_heading_rad[block.core])
+    columns["pitch_rad"] = pick(values["pitch"])
+    columns[f"depth_{unit}"] = pick(values["depth"])
+    columns["straightness"] = pick(values["straightness"])
+    for name in ("nearest_neighbour", "distance_to_others", "centroid_distance"):
+        columns[f"{name}_{unit}"] = pick(values[name])
+    columns["alignment"] = pick(values["alignment"])
+    return pa.table(columns)
+
+
+def group_table(block: Block, plan: Plan, position: Array, velocity: Array, values: dict[str, Array]) -> pa.Table:
+    """One row for each frame in which there is anybody."""
+    unit = plan.units
+    count = kinematics.present(position).sum(1)
+    rows = np.flatnonzero(count)
+    x, v = position[rows], velocity[rows]
+    frame = block.frame[block.core][rows]
+    volume = collective.hull_volume_world3(x)
+    length = collective.principal_lengths_world(x)
+    centre = collective.centroid_world(x)
+    columns: dict[str, Any] = {"frame": frame, "time_s": frame / plan.fps, "animals": count[rows].astype(np.int32)}
+    columns |= {f"centroid_{axis}_{unit}": centre[:, k] for k, axis in enumerate("xyz")}
+    columns["polarisation"] = collective.polarisation(v)
+    columns["milling"] = collective.milling(x, v)
+    columns[f"speed_mean_{unit}_per_s"] = _mean(values["speed"][rows])
+    columns[f"depth_mean_{unit}"] = _mean(values["depth"][rows])
+    columns[f"nearest_neighbour_mean_{unit}"] = _mean(values["nearest_neighbour"][rows])
+    columns[f"spread_{unit}"] = collective.spread_world(x)
+    columns |= {f"length_{k + 1}_{unit}": length[:, k] for k in range(3)}
+    columns[f"hull_volume_{unit}3"] = volume
+    columns[f"density_per_{unit}3"] = np.divide(
+        count[rows], volume, out=np.full(len(rows), np.nan), where=np.nan_to_num(volume) > 0
+    )
+    return pa.table(columns)
+
+
+def burst_table(block: Block, plan: Plan, speed: Array, sigma: Array) -> pa.Table:
+    """Bursts whose peak lies in the block's own frames."""
+    parts: dict[str, list[NDArray[Any]]] = {k: [] for k in ("track", "start", "peak", "end", "a", "b", "c")}
+    for n, track in enumerate(block.track.tolist()):
+        known = np.isfinite(speed[:, n])
+        if not known.any():
+            continue
+        usual = float(np.median(speed[known, n]))
+        rise = np.maximum(plan.settings.burst_rise * usual, 3 * np.nan_to_num(sigma[:, n]))
+        found = burst_and_coast(speed[:, n], rise)
+        mine = (found.peak >= block.core.start) & (found.peak < block.core.stop)
+        parts["track"].append(np.full(int(mine.sum()), track))
+        for key, values in zip("abc", (found.speed_start, found.speed_peak, found.speed_end), strict=True):
+            parts[key].append(values[mine])
+        for key in ("start", "peak", "end"):
+            parts[key].append(block.frame[getattr(found, key)[mine]])
+    whole = {k: np.concatenate(v) if v else np.zeros(0) for k, v in parts.items()}
+    columns: dict[str, Any] = {"track": whole["track"].astype(np.int64)}
+    columns |= {f"{k}_frame": whole[k].astype(np.int64) for k in ("start", "peak", "end")}
+    columns["burst_s"] = (whole["peak"] - whole["start"]) / plan.fps
+    columns["coast_s"] = (whole["end"] - whole["peak"]) / plan.fps
+    names = ("speed_start", "speed_peak", "speed_end")
+    columns |= {f"{n}_{plan.units}_per_s": whole[k] for n, k in zip(names, "abc", strict=True)}
+    table = pa.table(columns)
+    return table.sort_by([("peak_frame", "ascending"), ("track", "ascending")])
+
+
+def _mean(values: Array) -> Array:
+    known = np.isfinite(values)
+    count = known.sum(1)
+    total = np.where(known, values, 0.0).sum(1)
+    return np.asarray(np.divide(total, count, out=np.full(len(values), np.nan), where=count > 0))

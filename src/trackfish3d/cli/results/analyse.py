@@ -1,0 +1,232 @@
+"""``trackfish3d analyse``: from tracks to behaviour."""
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from ... import __version__
+from ...behaviour.abnormal.paper import METHODS, WindowScores
+from ...behaviour.abnormal.scores import score_default, score_published, score_published_view
+from ...behaviour.analysis import Behaviour, analyse, world_of
+from ...behaviour.settings import AnalysisSettings
+from ...behaviour.streaming.blocks import TrackSource
+from ...behaviour.streaming.netcdf import write_netcdf
+from ...behaviour.streaming.output import TableFolder, whole_tables
+from ...core.errors import InputError
+from ...core.files import atomic_path, inside
+from ...evaluation.gate import default_gate
+from ...recordings import Recording, read_tracks
+from ...report import write_report
+from ...report.behaviour import FIGURES, figures_of
+
+_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+_SHOWN = 40
+
+
+class Format(str, Enum):
+    """Files of the tables."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+def command(
+    recording: Annotated[Path, typer.Argument(help="Folder of the recording.")],
+    tracks: Annotated[Path | None, typer.Option(help="Tracks to analyse instead of the recording's own.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the tables [default: behaviour in the recording].")
+    ] = None,
+    format: Annotated[Format, typer.Option(help="Files of the tables.")] = Format.parquet,
+    netcdf: Annotated[bool, typer.Option("--netcdf", help="Also behaviour.nc, which 'movement' opens.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Also write the report, with the figures in it.")] = False,
+    window: Annotated[float | None, typer.Option(help="Seconds that are judged together [default: 10].")] = None,
+    false_alarms: Annotated[
+        float | None, typer.Option(help="Share of healthy animals that may be flagged [default: 0.01].")
+    ] = None,
+    observed_only: Annotated[bool, typer.Option("--observed-only", help="Leave interpolated points out.")] = False,
+    up: Annotated[
+        str | None, typer.Option(help="World axis that points up, as in -z [default: by the cameras].")
+    ] = None,
+    abnormal: Annotated[
+        str | None, typer.Option(help="True identities known to be abnormal, with commas: scores the detection.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, key=value or anomaly.key=value.")] = None,
+    settings: Annotated[bool, typer.Option("--settings", help="Print the settings and stop.")] = False,
+) -> None:
+    """Measure swimming and schooling, find abnormal animals, write tables and figures."""
+    given = dict(pair.partition("=")[::2] for pair in set_ or [])
+    if any("=" not in pair for pair in set_ or []):
+        raise InputError("--set: write key=value")
+    named = {"anomaly.window_s": window, "anomaly.false_alarm_rate": false_alarms}
+    given |= {k: str(v) for k, v in named.items() if v is not None}
+    chosen = make_settings(given | ({"observed_only": "true"} if observed_only else {}))
+    if settings:
+        _print_settings(chosen)
+        return
+    source = Recording.open(recording)
+    if abnormal is not None and source.truth is None:
+        raise InputError(f"--abnormal {abnormal}: {recording} has no truth to compare with")
+    folder = inside(source.folder, "behaviour", FIGURES).parent if out is None else out
+    axis = source.rig.up if up is None else _axis(up)
+    world = world_of(source.rig, source.fps, axis)
+    path = source.folder / "tracks.parquet"
+    if tracks is None and not path.is_file():
+        raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
+    points = TrackSource(path=path) if tracks is None else TrackSource(read_tracks(tracks))
+    about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
+    with TableFolder(folder, format.value, about) as tables, _bar() as bar:
+        task = bar.add_task("frames", total=None)
+        found = analyse(
+            points, world, chosen, tables, lambda done, total: bar.update(task, completed=done, total=total)
+        )
+        for name, table in whole_tables(found).items():
+            tables(name, table)
+    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks))
+    write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
+    if netcdf:
+        write_netcdf(_points(tables), found.plan, folder / "behaviour.nc", source.folder.name)
+    _print(found, world.surface_world is None)
+    print(f"{', '.join(f'{name} {rows}' for name, rows in tables.rows.items())} rows: {folder}")
+    if abnormal is not None:
+        _score(source, tracks, abnormal, tables)
+    if report:
+        if out is not None:
+            raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
+        print(write_report(source, tracks=tracks))
+
+
+def make_settings(values: dict[str, str]) -> AnalysisSettings:
+    """Make settings of names and values; those of the detection are called ``anomaly.<name>``."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        head, _, rest = key.strip().partition(".")
+        if rest:
+            tree.setdefault(head, {})[rest] = value.strip()
+        else:
+            tree[head] = value.strip()
+    try:
+        return AnalysisSettings.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"analyse: {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file, complete or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _axis(name: str) -> NDArray[np.float64]:
+    if name not in _AXES:
+        raise InputError(f"--up {name}: choose one of {', '.join(_AXES)}")
+    return np.array(_AXES[name], dtype=np.float64)
+
+
+def _points(tables: TableFolder) -> pa.Table:
+    path = tables.path("points")
+    if tables.format == "parquet":
+        return pq.read_table(path)
+    import pyarrow.csv as pacsv
+
+    return pacsv.read_csv(path)
+
+
+def _print(found: Behaviour, guessed: bool) -> None:
+    unit, noise = found.plan.units, found.survey.noise
+    surface = "the highest points of the tracks" if guessed else "the surface"
+    print(
+        f"{len(found.survey.track)} tracks, {found.survey.frames} frames; noise of a position "
+        f"{noise.measurement:.3g} {unit}; depth is below {surface}"
+    )
+    table = Table(box=None, pad_edge=False)
+    columns = {
+        "track": "track",
+        "points": "points",
+        f"speed {unit}/s": f"speed_mean_{unit}_per_s",
+        f"depth {unit}": f"depth_mean_{unit}",
+        f"neighbour {unit}": f"nearest_neighbour_median_{unit}",
+        "bursts/min": "bursts_per_min",
+        "leads by s": "leads_by_s",
+        "P(abnormal)": "abnormal_probability",
+    }
+    for name in columns:
+        table.add_column(name, justify="right")
+    table.add_column("")
+    rows = found.fish.sort_by([("points", "descending")]).to_pylist()
+    for row in rows[:_SHOWN]:
+        cells = [_number(row[c]) for c in columns.values()]
+        word = f"abnormal: {row['evidence']}" if row["abnormal"] else ""
+        table.add_row(*cells, word)
+    console = Console()
+    (console if console.is_terminal else Console(width=160)).print(table)
+    if len(rows) > _SHOWN:
+        print(f"... and {len(rows) - _SHOWN} more in the table 'fish'")
+    if not np.isfinite(found.whole.p).any():
+        print("too few animals together to judge who is abnormal (four are needed)")
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, float):
+        return "–" if not np.isfinite(value) else f"{value:.3g}"
+    return str(value)
+
+
+def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableFolder) -> None:
+    """Print how well the abnormal animals were found: published in 3D and in each view, and the default."""
+    truth = source.truth
+    assert truth is not None
+    try:
+        known = [int(i) for i in abnormal.split(",") if i.strip()]
+    except ValueError:
+        raise InputError(f"--abnormal {abnormal}: give identities of the truth, with commas") from None
+    missing = sorted(set(known) - set(truth.identity.tolist()))
+    if missing:
+        raise InputError(f"--abnormal {abnormal}: the truth has no identity {missing[0]}")
+    found = source.tracks if tracks is None else read_tracks(tracks)
+    gate = default_gate(source.units)
+    rows: list[tuple[str, str, WindowScores]] = []
+    results = {"3D": score_published(found, truth, known, gate)}
+    if (source.folder / "detections.parquet").is_file():
+        for k, name in enumerate(source.rig.names):
+            results[f"2D {name}"] = score_published_view(source.detections, k, source.rig, truth, known)
+    for label, scores in results.items():
+        rows += [(label, method, scores[method]) for method in METHODS]
+    path = tables.path("windows")
+    if not path.is_file():
+        print("no window could be judged", file=sys.stderr)
+    else:
+        import pyarrow.csv as pacsv
+
+        windows = pq.read_table(path) if tables.format == "parquet" else pacsv.read_csv(path)
+        scores_, alarms = score_default(windows, found, truth, known, gate)
+        rows.append(("3D", "default", scores_))
+        print(f"default: false alarms in {100 * alarms:.2f} % of the windows of healthy animals")
+    for label, method, s in rows:
+        numbers = f"exact {100 * s.exact:5.1f}  precision {100 * s.precision:5.1f}  recall {100 * s.recall:5.1f}"
+        print(f"{label:<12} {method:<10} {numbers}  F1 {100 * s.f1:5.1f} %")
+
+
+def _print_settings(chosen: AnalysisSettings) -> None:
+    for prefix, model in (("", chosen), ("anomaly.", chosen.anomaly)):
+        for name, field in type(model).model_fields.items():
+            if name != "anomaly":
+                print(f"{prefix}{name} = {getattr(model, name)}  {field.description or ''}")
+
+
+def _bar() -> Progress:
+    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,1 @@
+"""Commands from films to tracks."""

@@ -1,0 +1,77 @@
+"""``trackfish3d check``: what a user runs first."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ...health import Health, examine
+from ...health.clock import SHIFTS
+from ...health.picture import animals, draw_rig
+from ...recordings import Recording
+
+
+def command(
+    recording: Annotated[Path, typer.Argument(help="The recording's folder.")],
+    picture: Annotated[
+        Path | None, typer.Option(help="Where to draw the rig (PNG); RECORDING/rig.png by default.")
+    ] = None,
+    frames: Annotated[int, typer.Option(min=10, help="How many frames to compare.")] = 200,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Tell whether cameras, synchronisation and water are good enough, without ground truth.
+
+    Detections of any two cameras are matched as well as they can be; what is left over is the residual. It is
+    compared with views of another time (chance), with each camera shifted by up to 5 frames, and with and without
+    water. Exit code 1 when something is wrong.
+    """
+    rec = Recording.open(recording)
+    health = examine(rec, frames)
+    path = picture or rec.folder / "rig.png"
+    draw_rig(rec.rig, animals(rec.rig, rec.detections), path)
+    if as_json:
+        typer.echo(json.dumps(health.to_dict(), indent=1))
+    else:
+        _show(health, rec, path)
+    raise typer.Exit(1 if health.problems else 0)
+
+
+def _show(health: Health, recording: Recording, picture: Path) -> None:
+    console = Console(width=120)
+    table = Table(box=None, pad_edge=False)
+    for name in ("camera", "frames", "gaps (frames)", "detections", "per frame", "residual px", "with partner"):
+        table.add_column(name, justify="left" if name == "camera" else "right")
+    for c in health.cameras:
+        table.add_row(
+            c.name,
+            str(c.frames),
+            f"{c.gaps} ({c.missing_frames})",
+            str(c.detections),
+            f"{c.detections / max(c.frames, 1):.1f}",
+            f"{c.residual_px:.1f}",
+            f"{100 * c.partner_share:.0f} %",
+        )
+    console.print(table)
+    if len(health.cameras) > 1:
+        typical, chance = health.typical_error_px, health.chance_error_px
+        console.print(f"\ntypical residual {typical:.1f} px; by chance {chance:.1f} px", highlight=False)
+        if recording.rig.refractive:
+            console.print(f"without the water {health.other_water_px:.1f} px", highlight=False)
+        elif health.water is not None:
+            console.print(f"with a guessed flat water surface {health.water.with_px:.1f} px", highlight=False)
+        shifts = Table(
+            box=None, pad_edge=False, title="\nmean residual in px if a camera were late by", title_justify="left"
+        )
+        for head in ("camera", *(f"{s:+d}" for s in SHIFTS)):
+            shifts.add_column(head, justify="left" if head == "camera" else "right")
+        for c in health.cameras:
+            shifts.add_row(c.name, *(f"{e:.1f}" for e in c.shift_error_px))
+        console.print(shifts)
+    console.print(f"\nthe rig: {picture}", highlight=False, soft_wrap=True)
+    for problem in health.problems:
+        console.print(problem, style="bold red", highlight=False, soft_wrap=True)
+    if not health.problems:
+        console.print("good: the cameras agree", style="bold green")

@@ -1,0 +1,52 @@
+"""``trackfish3d learn``: teach a pair network by recordings alone, in rounds of tracking and learning."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from ...core.errors import InputError, MissingExtraError
+from ...recordings import Recording
+from .track import parse_settings
+
+
+def command(
+    recordings: Annotated[list[Path], typer.Argument(help="Recordings to learn from; their truth is never read.")],
+    out: Annotated[Path, typer.Option(help="The network, FILE.safetensors.")],
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds: track, learn, track with what was learned, learn.")] = 2,
+    minutes: Annotated[
+        float | None, typer.Option(help="Longest time a round may learn; without it, as many steps as set.")
+    ] = None,
+    start: Annotated[Path | None, typer.Option("--start", help="Network to go on from, not a fresh one.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, key=value; steps=1000.")] = None,
+) -> None:
+    """Learn from the joint tracker's long tracks which detections of two cameras are one animal; no labels.
+
+    Use the network with 'trackfish3d track RECORDING --method joint --model FILE.safetensors'.
+    """
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("PyTorch", "learn", "learning") from None
+    from ...methods.joint.learning.lessons import LearnSettings
+    from ...methods.joint.learning.rounds import learn_rounds
+
+    if out.suffix != ".safetensors":
+        raise InputError(f"--out {out}: name the network FILE.safetensors")
+    if minutes is not None and not minutes > 0:
+        raise InputError(f"--minutes {minutes}: give a time above 0")
+    try:
+        settings = LearnSettings.model_validate(parse_settings(set_ or []))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
+    opened = [Recording.open(path) for path in recordings]
+    console = Console(stderr=True)
+    learn_rounds(
+        opened, out, settings, rounds, math.inf if minutes is None else minutes, start,
+        lambda line: console.print(line, highlight=False),
+    )  # fmt: skip
+    print(out)

@@ -1,0 +1,1 @@
+"""What everything else stands on: errors, files, settings, progress, tables; imports nothing of ours."""

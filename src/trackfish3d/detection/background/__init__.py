@@ -1,0 +1,1 @@
+"""The background detector: what differs from the still picture, divided into animals."""

@@ -1,0 +1,100 @@
+"""What the animals look like in one view, learnt from stretches of its video."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...media.video import Video
+from ..masks.blobs import shapes
+from .appearance import Look
+
+if TYPE_CHECKING:
+    from .detector import BackgroundDetector
+
+Array = NDArray[np.float64]
+_STRETCHES, _LENGTH, _WARM = 5, 14, 6  # stretches of video, their frames, and those the background needs to settle
+_FULL = 0.9  # what one animal fills of the ellipse with its moments; two that touch fill 0.89 at most
+_UPPER, _ABOVE = 0.95, 1.2  # quantile of single animals, and how far beyond it still is one
+
+
+FIRST = Look(
+    smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=0, side=0,
+    gap=1, close=2,
+)  # fmt: skip
+"""What is assumed before anything was seen."""
+
+
+def learn_look(detector: BackgroundDetector, video: Video, threads: int) -> Look:
+    """Watch a few stretches of the video, twice: the second time with the size that the first has found."""
+    look = FIRST
+    for stretches in (2, _STRETCHES):
+        table = _watch(detector, video, threads, look, stretches)
+        if len(table) < 5:
+            return look if look is not FIRST else _nothing(video)
+        look = _judge(table)
+    return look
+
+
+def _nothing(video: Video) -> Look:
+    note = f"{video.path.name}: nothing moves before the background; sizes could not be learnt"
+    return replace(FIRST, notes=(note,))
+
+
+def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look, stretches: int) -> Array:
+    """Table (N, 6) of blobs: area, major, minor, fill, mean level, share of its pixels that are brighter."""
+    model = detector.background
+    rows = []
+    for start in video.sample_numbers(stretches, min(_LENGTH, video.count)):
+        model.reset()
+        for picture in video.at(range(start, min(start + _LENGTH, video.count)), threads):
+            blobs, _ = detector.blobs(picture, look, detector.settings.clear)
+            if picture.number - start >= min(_WARM, video.count // 2) and blobs:
+                facts = shapes(blobs)
+                bright = [model.brighter(picture, b) for b in blobs]
+                rows.append(
+                    np.column_stack([
+                        facts["area"], facts["major"], facts["minor"], facts["fill"], [b.level for b in blobs], bright,
+                    ])
+                )  # fmt: skip
+            detector.learn_from(picture, blobs, look)
+    model.reset()
+    return np.concatenate(rows) if rows else np.zeros((0, 6))
+
+
+def _judge(table: Array) -> Look:
+    """Typical sizes and their spread, from blobs that are mostly single animals, with noise below and pairs above."""
+    area, major, minor, fill, level, bright = table.T
+    # Half of all that moves, weighed by how much it differs, is in blobs below this: specks do not count.
+    anchor = _weighted_median(area, area * level)
+    animal = (area > 0.15 * anchor) & (area < 4 * anchor)
+    # What fills its ellipse is one animal: pairs that cross or touch leave corners free.
+    single = animal & (fill >= min(_FULL, float(np.median(fill[animal]))))
+    # Light on the floor moves too, and is faint: contrast counts.
+    typical, length = (_weighted_median(v[single], level[single]) for v in (area, major))
+    near = animal & (area > 0.4 * typical) & (area < 2.5 * typical)
+    width = float(np.median(minor[near]))
+    usual = _weighted_median(level[near], (area * level)[near])
+    share = float(np.average(bright[near], weights=area[near]))
+    return Look(
+        smallest=max(0.12 * typical, 12.0),
+        typical=typical,
+        largest=max(_ABOVE * float(np.quantile(area[single], _UPPER)), 1.5 * typical),
+        longest=max(_ABOVE * float(np.quantile(major[single], _UPPER)), 1.25 * length),
+        major=length,
+        minor=width,
+        fill=float(np.clip(np.quantile(fill[near], 0.3), 0.5, 0.88)),
+        level=usual,
+        side=1 if share > 0.97 else -1 if share < 0.03 else 0,
+        gap=max(1, round(0.4 * width)),
+        close=int(np.clip(round(0.55 * width), 1, 8)),
+    )
+
+
+def _weighted_median(values: Array, weights: Array) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, 0.5 * total[-1])])

@@ -1,0 +1,103 @@
+"""What a detector is: it prepares itself for one video, and then sees picture by picture."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ..core.errors import InputError
+from ..media.video import Picture, Video
+from .masks.blobs import Blob, shapes
+
+COLUMNS = ("u", "v", "x1", "y1", "x2", "y2", "score", "area", "angle", "major", "minor")
+_POINTS = COLUMNS[:7]
+
+
+class DetectorSettings(BaseModel):
+    """Settings of a detector; None means that the value is taken from the video."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Detections of one picture: ``columns`` (K,) each by name, and the masks they came from, if there are any."""
+
+    columns: dict[str, NDArray[np.float64]]
+    masks: tuple[Blob, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns["u"])
+
+    @classmethod
+    def from_masks(cls, masks: list[Blob], score: NDArray[np.float64]) -> "Seen":
+        """Centroids, boxes and moments of masks; ``score`` (K,)."""
+        facts = shapes(masks)
+        sums = np.array([m.sums for m in masks]).reshape(-1, 11)
+        columns = {name: facts[name] for name in ("u", "v", "area", "angle", "major", "minor")}
+        columns |= {name: sums[:, 6 + k] for k, name in enumerate(("x1", "y1", "x2", "y2"))}
+        return cls({**columns, "score": score}, tuple(masks))
+
+    @classmethod
+    def from_boxes(cls, boxes: NDArray[np.float64], score: NDArray[np.float64]) -> "Seen":
+        """Boxes (K, 4) x1, y1, x2, y2 alone: the centroid is the middle, moments are not known."""
+        boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
+        columns = {name: boxes[:, k] for k, name in enumerate(("x1", "y1", "x2", "y2"))}
+        columns |= {"u": boxes[:, [0, 2]].mean(1), "v": boxes[:, [1, 3]].mean(1), "score": np.asarray(score, float)}
+        return cls({name: columns[name] for name in _POINTS})
+
+
+class Detector(ABC):
+    """One way to find animals in pictures. A subclass is one method: its settings, and a `see`."""
+
+    Settings: ClassVar[type[Any]] = DetectorSettings
+    moments: ClassVar[bool] = True
+    """Whether detections have mask moments."""
+
+    def __init__(self, settings: DetectorSettings | None = None) -> None:
+        self.settings: Any = self.Settings() if settings is None else settings
+
+    def ready(self) -> None:  # noqa: B027 (most detectors need nothing)
+        """Raise what would make `prepare` fail before any video is opened, such as weights that are missing."""
+
+    def stamp(self) -> dict[str, Any]:
+        """Return what the detections depend on beside settings and video, as plain values, to know a stopped run by."""
+        return {}
+
+    def prepare(self, video: Video, threads: int = 1) -> list[str]:
+        """Get ready for one video; returns what a user should know, a line each."""
+        return []
+
+    def describe(self) -> dict[str, Any]:
+        """Return what `prepare` has learnt, as plain numbers, to be written beside the detections."""
+        return {}
+
+    @abstractmethod
+    def see(self, picture: Picture) -> Seen:
+        """Find the animals in the next picture; pictures come in ascending numbers."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what `see` has learnt since `prepare`, as arrays, so that a stopped run goes on as if it never had."""
+        return {}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take up a `state`."""
+        if state:
+            raise ValueError("this detector keeps no state")
+
+
+def make_settings(model: type[DetectorSettings], values: Mapping[str, Any], detector: str) -> DetectorSettings:
+    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit."""
+    for name in values:
+        if name not in model.model_fields:
+            raise InputError(f"detector {detector} has no setting '{name}'; it has {', '.join(model.model_fields)}")
+    try:
+        return model.model_validate({k: None if v in ("auto", "none") else v for k, v in values.items()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(p) for p in first["loc"]) or "settings"
+        raise InputError(f"detector {detector}: {where}: {first['msg']}") from None

@@ -1,0 +1,1 @@
+"""Visual features of detections."""

@@ -1,0 +1,1 @@
+"""Detectors with weights of the user's."""

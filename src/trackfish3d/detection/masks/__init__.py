@@ -1,0 +1,1 @@
+"""Masks of animals: blobs, moments, outlines."""

@@ -1,0 +1,1 @@
+"""Training sets and training of segmenters."""

@@ -1,0 +1,1 @@
+"""Mathematics that several methods share: assignment, Kalman filter."""

@@ -1,0 +1,1 @@
+"""Videos: reading by presentation time, checking, writing. The only package that uses PyAV."""

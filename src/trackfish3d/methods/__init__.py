@@ -1,0 +1,1 @@
+"""Tracking methods, a folder an algorithm, and what they share."""

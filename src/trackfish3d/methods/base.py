@@ -1,0 +1,123 @@
+"""What a tracking method is: settings, and detections to tracks."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..cameras.rig import CameraRig
+from ..core.errors import InputError
+from ..recordings.detections import Detections
+from ..recordings.tracks import Tracks
+from .postprocess import postprocess
+from .suspects import Suspect
+
+Progress = Callable[[int, int], None]
+"""Called with steps done and steps in all."""
+LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
+
+
+class MethodSettings(BaseModel):
+    """Settings all methods share. A length that is None is estimated from the recording."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_gap: int = Field(default=15, ge=0, description="points of a track at most this many frames apart are joined")
+    min_obs: int = Field(default=2, ge=1, description="tracks observed in fewer frames are removed as ghosts")
+
+
+class Method(ABC):
+    """A tracker of 3D trajectories. A subclass is one algorithm: its settings and a `run`.
+
+    `track` is the same for all: it checks the input, runs, and post-processes, so that no method is favoured.
+    """
+
+    Settings: ClassVar[type[Any]] = MethodSettings
+    min_cameras: ClassVar[int] = 2
+    max_cameras: ClassVar[int] = 10**6
+
+    def __init__(self, settings: MethodSettings | None = None) -> None:
+        self.settings: Any = self.Settings() if settings is None else settings
+        self.suspects: list[Suspect] = []  # of the last `track`, for methods that know where they may be wrong
+        self.stopped = 0  # searches of the last `track` that ended before the best choice was proved
+
+    def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
+        """Return this method with every length estimated that was left open; already closed ones stay."""
+        return self
+
+    @abstractmethod
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+        """Make tracks, before post-processing. All settings are resolved."""
+
+    def track(
+        self, rig: CameraRig, detections: Detections, fps: float = 30.0, progress: Progress | None = None
+    ) -> Tracks:
+        """Track all animals of a recording.
+
+        Parameters
+        ----------
+        rig : the cameras; detections : on a common clock, its cameras those of the rig; fps : frames a second.
+        progress : called with steps done and steps in all.
+        """
+        if tuple(detections.cameras) != rig.names:
+            raise InputError(
+                f"detections are of cameras {', '.join(detections.cameras)}, the calibration of {', '.join(rig.names)}"
+            )
+        if not self.min_cameras <= len(rig) <= self.max_cameras:
+            bound = f"at least {self.min_cameras}" if len(rig) < self.min_cameras else f"at most {self.max_cameras}"
+            raise InputError(f"this method needs {bound} cameras; the recording has {len(rig)}")
+        if not len(detections):
+            return Tracks.build([], [], [], cameras=rig.names)
+        ready = self.resolve(rig, detections)
+        tracks = ready.run(rig, detections, fps, progress or _silent)
+        return postprocess(tracks, self.settings.max_gap, self.settings.min_obs)
+
+
+def _silent(done: int, total: int) -> None:
+    """Report to nobody."""
+
+
+def make_settings(model: type[MethodSettings], values: Mapping[str, Any], method: str) -> MethodSettings:
+    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit.
+
+    A dot leads into settings of a part: ``tracker.link.max_distance``.
+    """
+    known = setting_names(model)
+    tree: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known and name not in model.model_fields:
+            raise InputError(f"method {method} has no setting '{name}'; it has {', '.join(known)}")
+        *path, last = name.split(".")
+        branch = tree
+        for part in path:
+            branch = branch.setdefault(part, {})
+        branch[last] = value
+    try:
+        return model.model_validate(tree)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(p) for p in first["loc"]) or "settings"
+        raise InputError(f"method {method}: {where}: {first['msg']}") from None
+
+
+def setting_names(model: type[BaseModel], before: str = "") -> dict[str, str]:
+    """Names of all settings, those of parts with dots, and what each is."""
+    out: dict[str, str] = {}
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            out |= setting_names(field.annotation, f"{before}{name}.")
+        else:
+            out[before + name] = field.description or ""
+    return out
+
+
+def setting_values(settings: BaseModel) -> dict[str, Any]:
+    """Values of all settings by their names, those of parts with dots."""
+    out: dict[str, Any] = {}
+    for name in setting_names(type(settings)):
+        value: Any = settings
+        for part in name.split("."):
+            value = getattr(value, part)
+        out[name] = value
+    return out

@@ -1,0 +1,1 @@
+"""The tracking model of a recording, estimated from its detections."""

@@ -1,0 +1,241 @@
+"""Fit what the tracker believes to the recording, without labels: the parameters under which its own long tracks are
+most likely.
+
+Detections are held fixed to the tracks that a first run gave them. Pixel noise and acceleration maximise the
+likelihood of those tracks, chances and false detections are counted, and the cues' scales come from how size and axis
+change within a track and differ between animals.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from ....cameras.rig import CameraRig
+from ....cameras.triangulation import solve3
+from ....maths.kalman import predict
+from ..kernels import absorb, add_dart, look_one
+from ..model import FLOOR_PX, Belief, Sights
+from ..refinement.trajectories import Paths
+
+Array = NDArray[np.float64]
+_SHORTEST = 8  # frames; shorter tracks may be chance
+_STEP = math.sqrt(2.0)  # between accelerations that are tried
+_MOST_STEPS = 8
+_MOST_ROWS = 3000  # of tracks that motion is fitted to
+_DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an axis, or ...
+_DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
+_PRIOR = 20.0  # detections' worth of the first belief that a count starts from
+
+
+def fit(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float) -> Belief:
+    """Return the belief that fits these tracks; the old one where they are too few.
+
+    frames : number of frames that the tracks come from; share : chance of a dart in a frame.
+    """
+    paths = paths.longer_than(_SHORTEST)
+    if not len(paths.name):
+        return belief
+    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share)))
+
+
+def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float) -> Belief:
+    """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
+
+    A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
+    same frame see it. One number serves all cameras: what two views disagree by does not tell which is wrong.
+    """
+    h = 1e-4 * belief.body_length
+    lines = linearised(rig.packed, paths.members, paths.state, h)
+    misfit, freedom = disagreement(paths.members, *lines, sights.u, sights.v, sights.noise)
+    scales = [
+        np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
+    ]
+    scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
+    kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
+    paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
+    noise = np.maximum(sights.noise * scale, FLOOR_PX)
+
+    def likelihood(steps: int) -> float:
+        value: float = track_likelihood(
+            paths.begin, paths.frame, paths.members, paths.state, *lines, sights.u, sights.v, noise,
+            (belief.acceleration * _STEP**steps) ** 2, belief.velocity**2, belief.body_length**2, share, belief.dart**2,
+        )  # fmt: skip
+        return value
+
+    acceleration = belief.acceleration * _STEP ** climb(likelihood, _MOST_STEPS)
+    speed = np.sqrt(np.mean(np.sum(paths.state[:, 3:] ** 2, axis=1)) / 3.0)  # along one axis
+    return belief.with_(
+        noise=belief.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
+        dart=float(max(_DART_SPEEDS * speed, _DART_SCALE * acceleration)),
+    )  # fmt: skip
+
+
+def climb(value: Callable[[int], float], most: int) -> int:
+    """Return the number of steps, between -most and most, at which ``value`` has its top, walking uphill from 0."""
+    best, here = value(0), 0
+    for way in (1, -1):
+        while abs(here + way) <= most and (ahead := value(here + way)) > best:
+            best, here = ahead, here + way
+        if here:
+            break
+    return here
+
+
+@njit(cache=True, error_model="numpy")
+def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
+    """Pixels (N, C, 2), Jacobians (N, C, 2, 3) and use (N, C) of the views that members (N, C) hold.
+
+    around (N, 6) : states about which cameras are linear; h : step of derivatives, world units.
+    """
+    n, views = members.shape
+    pixel, J, use = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), np.bool_)
+    for i in range(n):
+        for c in range(views):
+            if members[i, c] >= 0:
+                use[i, c] = look_one(packed[c], around[i, :3], h, pixel[i, c], J[i, c])
+    return pixel, J, use
+
+
+@njit(cache=True, error_model="numpy")
+def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
+    """Squared misfit (N,), in deviations, of the best point of each row's detections, and its degrees of freedom (N,).
+
+    members (N, C); pixel, J, use : of `linearised`. 0 degrees where fewer than two views saw it.
+    """
+    n = members.shape[0]
+    misfit, freedom = np.zeros(n), np.zeros(n, np.int64)
+    A, b = np.empty((3, 3)), np.empty(3)
+    for i in range(n):
+        A[:], b[:] = 0.0, 0.0
+        total = 0.0
+        views = 0
+        for c in range(members.shape[1]):
+            d = members[i, c]
+            if not use[i, c]:
+                continue
+            views += 1
+            w = 1.0 / (r[d] * r[d])
+            du, dv = u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1]
+            total += w * (du * du + dv * dv)
+            for k in range(3):
+                b[k] += w * (J[i, c, 0, k] * du + J[i, c, 1, k] * dv)
+                for m in range(3):
+                    A[k, m] += w * (J[i, c, 0, k] * J[i, c, 0, m] + J[i, c, 1, k] * J[i, c, 1, m])
+        x, y, z, ok = solve3(A, b)
+        if views >= 2 and ok:
+            misfit[i] = max(total - (b[0] * x + b[1] * y + b[2] * z), 0.0)
+            freedom[i] = 2 * views - 3
+    return misfit, freedom
+
+
+@njit(cache=True, error_model="numpy")
+def track_likelihood(  # type: ignore[no-untyped-def]
+    begin, frame, members, around, pixel, J, use, u, v, r, q, v0, p0, share, dart
+):
+    """Log density of all detections of tracks under the motion model, each frame's given those before it.
+
+    begin (T + 1,), frame (N,), members (N, C); around (N, 6), pixel, J, use : states about which cameras are linear,
+    and `linearised` there. q, v0, p0 : variances of acceleration, first velocity and first position. With chance
+    ``share`` a frame holds a dart, a change of velocity of variance ``dart``; without it, a few darts would pass for
+    restless swimming.
+    """
+    state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
+    total = 0.0
+    for t in range(begin.shape[0] - 1):
+        state[0] = around[begin[t]]
+        state[0, 3:] = 0.0
+        cov[:] = 0.0
+        for k in range(3):
+            cov[0, k, k] = p0
+            cov[0, 3 + k, 3 + k] = v0
+        for i in range(begin[t], begin[t + 1]):
+            first = i == begin[t]
+            if not first:
+                dt[0] = frame[i] - frame[i - 1]
+                predict(state, cov, dt, q)
+            x0 = around[i, :3]
+            other, other_cov = state[0].copy(), cov[0].copy()
+            add_dart(other_cov, dart)
+            calm, darted = math.log(1.0 - share), math.log(share) if share > 0.0 else -np.inf
+            for c in range(members.shape[1]):
+                d = members[i, c]
+                if use[i, c]:
+                    calm += absorb(state[0], cov[0], x0, pixel[i, c], J[i, c], u[d], v[d], r[d])
+                    if share > 0.0:
+                        darted += absorb(other, other_cov, x0, pixel[i, c], J[i, c], u[d], v[d], r[d])
+            top = max(calm, darted)
+            total += top + math.log(math.exp(calm - top) + math.exp(darted - top))
+            if darted > calm:
+                state[0], cov[0] = other, other_cov
+    return total
+
+
+def _counts(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief) -> Belief:
+    """Chances to be detected, alone and near another, and the density of detections that no track explains."""
+    views = len(rig)
+    hits, tries = np.zeros((2, views)), np.zeros((2, views))
+    used = np.zeros(len(sights.u), bool)
+    used[paths.members[paths.members >= 0]] = True
+    clutter, clear, hidden = belief.clutter.copy(), belief.clear.copy(), belief.hidden.copy()
+    for c, cam in enumerate(rig):
+        pixel = cam.project(paths.state[:, :3])
+        inside = (pixel >= 0).all(1) & (pixel < np.array(cam.size)).all(1)
+        size = float(np.exp(np.median(sights.log_size[sights.camera == c]))) if (sights.camera == c).any() else 1.0
+        cover = _cover(paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), max(size, 1.0))
+        hit = paths.members[:, c] >= 0
+        for k, near in enumerate((cover < 0.05, cover > 0.5)):
+            hits[k, c], tries[k, c] = (hit & inside & near).sum(), (inside & near).sum()
+        rate = (hits[:, c] + _PRIOR * np.array([belief.clear[c], belief.hidden[c]])) / (tries[:, c] + _PRIOR)
+        clear[c] = min(rate[0], 0.995)
+        hidden[c] = min(max(rate[1], 0.05), clear[c])
+        alone = (~used & (sights.camera == c)).sum()
+        clutter[c] = (alone + 1.0) / (frames * cam.size[0] * cam.size[1])
+    return belief.with_(clear=clear, hidden=hidden, clutter=np.maximum(clutter, belief.clutter / 10))
+
+
+@njit(cache=True)
+def _cover(frame, pixel, size):  # type: ignore[no-untyped-def]
+    """(N,) how much the nearest other point of the same frame covers each, 0..1 (see `cues.chances`)."""
+    order = np.argsort(frame, kind="mergesort")
+    out = np.zeros(frame.shape[0])
+    begin = 0
+    while begin < order.shape[0]:
+        end = begin
+        while end < order.shape[0] and frame[order[end]] == frame[order[begin]]:
+            end += 1
+        for a in range(begin, end):
+            nearest = np.inf
+            for b in range(begin, end):
+                if a != b:
+                    du = pixel[order[a], 0] - pixel[order[b], 0]
+                    dv = pixel[order[a], 1] - pixel[order[b], 1]
+                    nearest = min(nearest, du * du + dv * dv)
+            out[order[a]] = math.exp(-nearest / (0.1225 * size * size))
+        begin = end
+    return out
+
+
+def _cues(sights: Sights, paths: Paths, belief: Belief) -> Belief:
+    """Scales of size and axis: median change from frame to frame within tracks, deviation among all detections."""
+    sizes, axes = [], []
+    follow = (np.diff(paths.name) == 0) & (np.diff(paths.frame) == 1)
+    for c in range(paths.members.shape[1]):
+        before, after = paths.members[:-1, c][follow], paths.members[1:, c][follow]
+        both = (before >= 0) & (after >= 0)
+        before, after = before[both], after[both]
+        sizes.append(np.abs(sights.log_size[after] - sights.log_size[before]))
+        turned = np.abs(sights.axis[after] - sights.axis[before]) % np.pi
+        axes.append(np.minimum(turned, np.pi - turned))
+    size, axis = np.concatenate(sizes), np.concatenate(axes)
+    axis = axis[np.isfinite(axis)]
+    scales = np.zeros(3)
+    if len(size) >= 50 and not belief.points:
+        spread = np.mean([np.std(sights.log_size[sights.camera == c]) for c in np.unique(sights.camera)])
+        scales[:2] = max(float(np.median(size)) / math.log(2), 0.01), math.sqrt(2) * float(spread)
+    if len(axis) >= 50:
+        scales[2] = max(float(np.median(axis)) / math.log(2), 0.01)
+    return belief.with_(scales=scales)

@@ -1,0 +1,104 @@
+"""What to believe about a recording before it is tracked, and after a look at it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....cameras.rig import CameraRig
+from ....recordings.detections import Detections
+from ...matching import POINT_ERROR, group_frames, hungarian_match
+from ...scale import box_size, estimate_scale
+from ..engine import Engine
+from ..model import Belief, Sights
+from ..refinement.smoothing import smooth
+from ..refinement.trajectories import Paths
+from ..settings import JointSettings
+from .estimate import fit
+
+Array = NDArray[np.float64]
+NOISE_BOXES = 0.03  # of a box's diagonal, before it is fitted
+NOISE_POINTS = 2.0  # px, for detections without boxes
+FALSE_SHARE = 0.05  # of detections
+NEW_ANIMALS = 0.05  # a frame
+STEPS = (0.01, 0.04, 0.16)  # ways in a frame that are tried, body lengths
+POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
+SCALE_FRAMES = 100
+START_FRAMES = 40
+
+
+def believe(rig: CameraRig, detections: Detections, settings: JointSettings) -> Belief:
+    """Fit a belief to the middle of a recording.
+
+    Lengths come from first groups, the motion is the one that explains most of a short stretch, and everything is
+    fitted twice to the tracks of a longer one.
+    """
+    belief = best_start(rig, detections, first_belief(rig, detections), settings)
+    for _ in range(settings.fit_rounds):
+        engine, sights, part = pilot(rig, detections, belief, settings, settings.fit_frames)
+        if not engine.confirmed:
+            break
+        paths = Paths.of(engine.logs, engine.confirmed)
+        smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
+        belief = fit(rig, sights, paths, len(part.frames), belief, settings.dart_share)
+    return belief
+
+
+def first_belief(rig: CameraRig, detections: Detections) -> Belief:
+    """Return what can be said without tracks: lengths, volume, density of detections."""
+    points = box_size(detections) <= 0
+    cameras, count = len(rig), len(detections.frames)
+    diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
+    middle = max(count // 2 - SCALE_FRAMES // 2, 0)
+    frames = np.arange(middle, min(middle + SCALE_FRAMES, count))
+    largest = POINT_ERROR * diagonal if points else diagonal
+    groups = group_frames(rig, detections, hungarian_match, largest, not points, lambda done, total: None, frames)
+    scale = estimate_scale(rig, detections, groups)
+    length = scale.body_length
+    extent = np.ptp(groups.position, axis=0) if len(groups) else np.zeros(3)
+    if points or not np.isfinite(length):  # points show no size: a share of the water, outliers left out, stands in
+        middle_half = np.quantile(groups.position, [0.25, 0.75], axis=0) if len(groups) else np.zeros((2, 3))
+        extent = 2.0 * np.ptp(middle_half, axis=0)
+        length = POINT_LENGTH * float(extent.max()) or 1.0
+    area = np.array([c.size[0] * c.size[1] for c in rig], float)
+    each = np.bincount(detections.camera, minlength=cameras) / max(count, 1)
+    return Belief(
+        noise=np.full(cameras, NOISE_POINTS if points else NOISE_BOXES),
+        acceleration=0.3 * STEPS[1] * length,
+        velocity=1.5 * STEPS[1] * length,
+        dart=3.0 * STEPS[1] * length,
+        clear=np.full(cameras, 0.97),
+        hidden=np.full(cameras, 0.7),
+        clutter=FALSE_SHARE * np.maximum(each, 0.1) / area,
+        births=NEW_ANIMALS / float(np.prod(extent + length)),
+        body_length=length,
+        scales=np.zeros(3) if points else np.array([0.08, 0.35, 0.08]),
+        points=points,
+    )
+
+
+def best_start(rig: CameraRig, detections: Detections, belief: Belief, settings: JointSettings) -> Belief:
+    """Return the belief with the way in a frame under which a short stretch has the most likely tracks."""
+    best, most = belief, -np.inf
+    for share in STEPS:
+        step = share * belief.body_length
+        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
+        engine, _, _ = pilot(rig, detections, trial, settings, START_FRAMES)
+        names = np.array(sorted(engine.confirmed), np.int64)
+        evidence = sum(float(log.weight[np.isin(log.name, names)].sum()) for log in engine.logs)
+        if evidence > most:
+            best, most = trial, evidence
+    return best
+
+
+def pilot(
+    rig: CameraRig, detections: Detections, belief: Belief, settings: JointSettings, count: int
+) -> tuple[Engine, Sights, Detections]:
+    """Track ``count`` frames in the middle of a recording, each frame for itself."""
+    middle = len(detections.frames) // 2
+    low, high = max(middle - count // 2, 0), min(middle + (count + 1) // 2, len(detections.frames))
+    part = detections.select(np.arange(detections.offsets[low], detections.offsets[high]))
+    sights = Sights.of(rig, part, belief)
+    engine = Engine(rig, belief, settings)
+    for k, frame in enumerate(part.frames):
+        engine.step(int(frame), part.at(k), sights)
+    engine.finish()
+    return engine, sights, part

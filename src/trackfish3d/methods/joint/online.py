@@ -1,0 +1,84 @@
+"""The joint tracker while the animals swim."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...cameras.rig import CameraRig
+from ...recordings.detections import Detections
+from ...recordings.tracks import Tracks
+from ..online import FrameTracker
+from .engine import Engine
+from .fit.initialise import believe
+from .model import Belief, Sights
+from .settings import JointSettings
+
+
+class OnlineJoint(FrameTracker):
+    """The joint tracker, live.
+
+    It decides as ``track --method joint --set horizon=0`` does before whole tracks are compared. Known animals come
+    without delay; a new animal comes ``settings.window`` frames after it was first seen, when it is told from chance.
+    Trying doubtful choices on later frames, exchanging and joining tracks and smoothing need the future and are left
+    out.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    belief : what was fitted on an earlier recording of the same set-up (``Joint.belief`` after `track`). Without it,
+        the first ``warm_up`` frames are kept and fitted; they give no tracks.
+    settings : of method ``joint``.
+    """
+
+    def __init__(
+        self, rig: CameraRig, belief: Belief | None = None, settings: JointSettings | None = None, warm_up: int = 100
+    ) -> None:
+        super().__init__(rig)
+        self.settings = settings or JointSettings()
+        self.warm_up = warm_up
+        self._waiting: list[tuple[int, Detections]] = []
+        self._rows = 0  # detections so far: the engine tells those of different frames apart by their row
+        self.engine = None if belief is None else Engine(rig, belief, self.settings)
+
+    def step(self, frame: int, detections: Detections) -> Tracks:
+        """Decide the frame, or keep it while there is too little to fit."""
+        if self.engine is not None:
+            return self._take(self.engine, frame, detections)
+        self._waiting.append((frame, detections))
+        if len(self._waiting) < self.warm_up:
+            return Tracks.build([], [], [], cameras=self.rig.names)
+        seen = _joined(self.rig, [d for _, d in self._waiting])
+        if not len(seen):
+            self._waiting.clear()
+            return Tracks.build([], [], [], cameras=self.rig.names)
+        self.engine = Engine(self.rig, believe(self.rig, seen, self.settings), self.settings)
+        waiting, self._waiting = self._waiting, []
+        for number, found in waiting[:-1]:
+            self._take(self.engine, number, found)
+        return self._take(self.engine, frame, detections)
+
+    def _take(self, engine: Engine, frame: int, detections: Detections) -> Tracks:
+        sights = replace(Sights.of(self.rig, detections, engine.belief), first=self._rows)
+        engine.step(frame, slice(0, len(detections)), sights)
+        log = engine.logs.pop()
+        alive = np.isin(log.name, engine.pool.name[engine.pool.confirmed])
+        members = np.where(log.members >= 0, log.members - self._rows, -1)[alive]
+        self._rows += len(detections)
+        return Tracks.build(
+            np.full(int(alive.sum()), frame), log.name[alive], log.state[alive, :3],
+            covariance=log.cov[alive, :3, :3], detection=members, observed=(members >= 0).any(1),
+            cameras=self.rig.names,
+        )  # fmt: skip
+
+
+def _joined(rig: CameraRig, parts: list[Detections]) -> Detections:
+    """Join the detections of several frames."""
+    names = ("frame", "camera", "u", "v", "x1", "y1", "x2", "y2", "score")
+    columns: dict[str, Any] = {k: np.concatenate([getattr(p, k) for p in parts]) for k in names}
+    moments: dict[str, Any] = {
+        k: np.concatenate([getattr(p, k) for p in parts])
+        for k in ("area", "angle", "major", "minor")
+        if all(getattr(p, k) is not None for p in parts)
+    }
+    return Detections.build(rig.names, **columns, **moments)

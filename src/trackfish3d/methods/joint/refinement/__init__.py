@@ -1,0 +1,1 @@
+"""After the last frame: swaps undone, parts joined, paths smoothed, identities judged."""

@@ -1,0 +1,153 @@
+"""How sure a track is of being one animal, link by link, and where to look first.
+
+A track turns into another animal where two views lost it for a while, or where it met another track. Three things tell
+how likely that is: how long it was lost, how well its past agrees with its future (`repair.link_scores`), and how well
+both agree if exchanged with those of a track nearby (`repair.find_swaps`). None of these is a probability: animals do
+not move as the filter supposes. A logistic curve turns them into one. Only where two tracks were in the same place, as
+far as their detections tell, are the odds of an exchange taken at their word: kept and exchanged are then the only
+readings.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from ...suspects import Suspect
+from .refine import Mended
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+WEIGHTS = np.array([-10.272, -0.166, 1.396, 0.18])
+"""Of 1, score, log2 of frames, and swap odds above `NO_SWAP`: fitted by benchmarks/joint_fit_doubt.py on crowded
+schools that no test has, where truth tells which tracks changed animals."""
+SCORES = (-30.0, 15.0)  # scores beyond these say no more
+NO_SWAP = -9.0  # odds where no other track was near
+PLAIN = 1e-6  # chance that a link is wrong which neither gap nor meeting makes doubtful
+NAMED = -4.0  # swap odds from which a suspect names the other track
+SAME_PLACE = 25.0  # squared distance of two tracks, in deviations: detections taken in turns keep them a little apart
+SAME_ENCOUNTER = 10  # frames between two doubtful moments of the same tracks that are one
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Links of a track between two frames in which two views saw it, where it was lost between or met another; (K,).
+
+    ``before``, ``after``: rows; ``frames`` between them; ``score``: worst of the links between; ``worst``: its row;
+    ``swap``: greatest odds of an exchange; ``other``: row of the track to exchange with, -1 for none; ``touch``: odds
+    of an exchange in the same place, at the likeliest moment of the encounter, -inf elsewhere.
+    """
+
+    before: Ints
+    after: Ints
+    frames: Ints
+    score: Array
+    worst: Ints
+    swap: Array
+    other: Ints
+    touch: Array
+
+    @classmethod
+    def of(cls, mended: Mended) -> "Moments":
+        """All doubtful moments of all tracks."""
+        paths, swaps, scores = mended.paths, mended.swaps, mended.scores
+        odds, partner = np.full(len(paths.name), NO_SWAP), np.full(len(paths.name), -1)
+        rising = np.argsort(swaps.odds, kind="stable")  # so that the greatest is written last
+        for mine, other in ((swaps.one, swaps.other), (swaps.other, swaps.one)):
+            better = rising[swaps.odds[rising] > odds[mine[rising] + 1]]
+            odds[mine[better] + 1], partner[mine[better] + 1] = swaps.odds[better], other[better]
+        touch = np.full(len(paths.name), -np.inf)
+        for k in _touching(mended):
+            for row in (swaps.one[k] + 1, swaps.other[k] + 1):
+                touch[row] = max(touch[row], swaps.odds[k])
+        firm = np.flatnonzero((paths.members >= 0).sum(1) >= 2)
+        before, after = firm[:-1], firm[1:]
+        same = paths.name[before] == paths.name[after]
+        before, after = before[same], after[same]
+        frames = paths.frame[after] - paths.frame[before]
+        lost = (frames > 1) | (odds[after] > NO_SWAP)
+        before, after, frames = before[lost], after[lost], frames[lost]
+        worst, met, close = np.empty(len(after), np.int64), np.empty(len(after), np.int64), np.empty(len(after))
+        for k, (a, b) in enumerate(zip(before, after, strict=True)):
+            worst[k] = a + 1 + np.argmin(scores[a + 1 : b + 1])
+            met[k] = a + 1 + np.argmax(odds[a + 1 : b + 1])
+            close[k] = touch[a + 1 : b + 1].max()
+        return cls(before, after, frames, scores[worst], worst, odds[met], partner[met], close)
+
+    def chance(self, weights: Array = WEIGHTS) -> Array:
+        """(K,) chance that the track is another animal afterwards."""
+        return np.asarray(1.0 - expit(-self.features() @ weights) * expit(-self.touch))
+
+    def features(self) -> Array:
+        """(K, 4) what `WEIGHTS` weigh."""
+        return np.column_stack(
+            [np.ones(len(self.score)), np.clip(self.score, *SCORES), np.log2(self.frames), self.swap - NO_SWAP]
+        )
+
+
+def _touching(mended: Mended) -> Ints:
+    """Return indices of swaps of tracks in the same place, the likeliest of each encounter."""
+    paths, swaps = mended.paths, mended.swaps
+    apart = paths.state[swaps.one, :3] - paths.state[swaps.other, :3]
+    spread = paths.cov[swaps.one, :3, :3] + paths.cov[swaps.other, :3, :3]
+    distance = np.einsum("ki,ki->k", apart, np.linalg.solve(spread, apart[..., None])[..., 0])
+    near = np.flatnonzero(distance < SAME_PLACE)
+    pair = np.sort(np.column_stack([paths.name[swaps.one[near]], paths.name[swaps.other[near]]]), axis=1)
+    frame = paths.frame[swaps.one[near]]
+    order = np.lexsort((frame, pair[:, 1], pair[:, 0]))
+    near, pair, frame = near[order], pair[order], frame[order]
+    new = (np.diff(pair, axis=0, prepend=-1) != 0).any(1) | (np.diff(frame, prepend=frame[:1]) > SAME_ENCOUNTER)
+    begin = np.append(np.flatnonzero(new), len(near))
+    return np.array([near[i + np.argmax(swaps.odds[near[i:j]])] for i, j in pairwise(begin.tolist())], np.int64)
+
+
+def suspects(mended: Mended, least: float = 0.01) -> list[Suspect]:
+    """Return doubtful moments with at least this chance to be wrong, the most doubtful first.
+
+    Moments of the same tracks within a few frames are one. Of two tracks that may be exchanged, the one that is more
+    likely to be wrong speaks for both.
+    """
+    paths, moments = mended.paths, Moments.of(mended)
+    chance = moments.chance()
+    joined = {(int(t), int(b)) for t, _, b in mended.joins}
+    rows: dict[tuple[int, int], list[tuple[int, int, int, float, str]]] = {}
+    for k in np.flatnonzero(chance >= 0.1 * least):
+        track = int(paths.name[moments.before[k]])
+        first, last = int(paths.frame[moments.before[k]]), int(paths.frame[moments.after[k]])
+        kind, pair = "gap", (track, track)
+        if moments.swap[k] >= NAMED:
+            kind, other = "swap", int(paths.name[moments.other[k]])
+            pair = (min(track, other), max(track, other))
+        elif any((track, frame) in joined for frame in range(first + 1, last + 1)):
+            kind = "join"
+        rows.setdefault(pair, []).append((first, last, track, float(chance[k]), kind))
+    found = [_one(pair, met) for pair, mine in rows.items() for met in _encounters(sorted(mine))]
+    return sorted((s for s in found if s.probability >= least), key=lambda s: (-s.probability, s.first, s.track))
+
+
+def _encounters(moments: list[tuple[int, int, int, float, str]]) -> list[list[tuple[int, int, int, float, str]]]:
+    """Moments, ascending in time, in groups that are close to each other."""
+    cuts = [k for k, (a, b) in enumerate(pairwise(moments), 1) if b[0] - a[1] > SAME_ENCOUNTER]
+    return [moments[i:j] for i, j in pairwise([0, *cuts, len(moments)])]
+
+
+def _one(pair: tuple[int, int], moments: list[tuple[int, int, int, float, str]]) -> Suspect:
+    """Moments of one encounter as one suspect."""
+    wrong = [1.0 - np.prod([1.0 - m[3] for m in moments if m[2] == track]) for track in set(pair)]
+    kind = max(moments, key=lambda m: m[3])[4]
+    return Suspect(min(m[0] for m in moments), max(m[1] for m in moments), *pair, float(max(wrong)), kind)
+
+
+def link_confidence(mended: Mended) -> Array:
+    """(N,) chance that each row of the tracks is the same animal as the row before it.
+
+    The doubt of a gap is borne by the link in it at which past and future agree least.
+    """
+    wrong = np.full(len(mended.paths.name), PLAIN)
+    wrong[mended.paths.begin[:-1]] = 0.0
+    moments = Moments.of(mended)
+    wrong[moments.worst] = np.maximum(moments.chance(), PLAIN)
+    sure: Array = 1.0 - wrong
+    return sure

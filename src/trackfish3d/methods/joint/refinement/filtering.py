@@ -1,0 +1,124 @@
+"""Tracks whose detections are known, from the past, from the future, and from both.
+
+A track is filtered forwards and backwards in time. Their states at one moment rest on different detections, so that
+
+    log N(forward state moved to the next frame - backward state there; sum of their covariances)
+
+is, up to what all continuations share, the log-likelihood that this past has that future (two-filter smoother; Fraser &
+Potter 1969). The same number tells whether two tracks were swapped, and which fragment continues which.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ....maths.kalman import predict
+from ..kernels import absorb, look_one
+
+_LOG_2PI = math.log(2.0 * math.pi)
+FLIGHT_SHARE = 0.1  # of darts are flights ...
+FLIGHT_SCALE = 4.0  # ... that are as much faster
+
+
+@njit(cache=True, error_model="numpy")
+def run_filter(packed, begin, frame, members, around, u, v, r, q, v0, p0, h, back):  # type: ignore[no-untyped-def]
+    """Kalman filter of each track over its own detections, in one direction of time.
+
+    Parameters
+    ----------
+    begin (T + 1,), frame (N,), members (N, C) : rows of the tracks, ascending in time. around (N, 6) : states about
+    which cameras are linear. q, v0, p0 : variances of acceleration, of an unknown velocity and of a position before it
+    is measured. h : step of derivatives. back : go backwards in time.
+
+    Returns
+    -------
+    before (N, 6), before_cov (N, 6, 6) : state of each row from the rows before it (after it, if ``back``); after,
+    after_cov : the same with its own detections; density (N,) : log density of its detections, given the others'.
+    Velocities are those of forward time.
+    """
+    n = frame.shape[0]
+    before, before_cov = np.empty((n, 6)), np.empty((n, 6, 6))
+    after, after_cov = np.empty((n, 6)), np.empty((n, 6, 6))
+    density = np.zeros(n)
+    pixel, J = np.empty(2), np.empty((2, 3))
+    state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
+    for t in range(begin.shape[0] - 1):
+        count = begin[t + 1] - begin[t]
+        for k in range(count):
+            i = begin[t + 1] - 1 - k if back else begin[t] + k
+            if k == 0:
+                state[0] = around[i]
+                state[0, 3:] = 0.0
+                cov[:] = 0.0
+                for m in range(3):
+                    cov[0, m, m] = p0
+                    cov[0, 3 + m, 3 + m] = v0
+            else:
+                j = i + 1 if back else i - 1
+                dt[0] = abs(frame[i] - frame[j])
+                if back:
+                    mirror(state[0], cov[0])
+                predict(state, cov, dt, q)
+                if back:
+                    mirror(state[0], cov[0])
+            before[i], before_cov[i] = state[0], cov[0]
+            for c in range(members.shape[1]):
+                d = members[i, c]
+                if d >= 0 and look_one(packed[c], around[i, :3], h, pixel, J):
+                    density[i] += absorb(state[0], cov[0], around[i, :3], pixel, J, u[d], v[d], r[d])
+            after[i], after_cov[i] = state[0], cov[0]
+    return before, before_cov, after, after_cov, density
+
+
+@njit(cache=True)
+def mirror(state, cov):  # type: ignore[no-untyped-def]
+    """Turn time around: velocity changes sign, in place."""
+    for i in range(3):
+        state[3 + i] = -state[3 + i]
+        for j in range(3):
+            cov[i, 3 + j] = -cov[i, 3 + j]
+            cov[3 + j, i] = -cov[3 + j, i]
+
+
+@njit(cache=True, error_model="numpy")
+def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: ignore[no-untyped-def]
+    """Log density that a past state becomes a future one ``gap`` frames later.
+
+    q : variance of acceleration. In each frame it darted with chance ``share``: a change of velocity of variance
+    ``dart``, somewhere in the gap; a tenth of darts are flights, four times as fast.
+    """
+    state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
+    state[0], cov[0] = past, past_cov
+    dt[0] = gap
+    predict(state, cov, dt, q)
+    difference = future - state[0]
+    total = _density(difference, cov[0] + future_cov)
+    if share <= 0.0:
+        return total
+    for rare, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
+        variance = dart * scale * scale
+        for k in range(3):  # at a moment spread evenly over the gap: mean square way gap^2 / 3
+            cov[0, k, k] += variance * gap * gap / 3.0
+            cov[0, 3 + k, 3 + k] += variance
+            cov[0, k, 3 + k] += 0.5 * variance * gap
+            cov[0, 3 + k, k] += 0.5 * variance * gap
+        other = math.log(min(rare * share * gap, 0.5)) + _density(difference, cov[0] + future_cov)
+        top = max(total, other)
+        total = top + math.log(math.exp(total - top) + math.exp(other - top))
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _density(x, S):  # type: ignore[no-untyped-def]
+    """Log of the Gaussian density of covariance S (6, 6) at x (6,), through its Cholesky factor."""
+    L = np.linalg.cholesky(S)
+    total = 0.0
+    y = np.empty(6)
+    for i in range(6):
+        value = x[i]
+        for j in range(i):
+            value -= L[i, j] * y[j]
+        y[i] = value / L[i, i]
+        total += 0.5 * y[i] * y[i] + math.log(L[i, i])
+    return -total - 3.0 * _LOG_2PI

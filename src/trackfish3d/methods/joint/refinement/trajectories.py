@@ -1,0 +1,86 @@
+"""Confirmed tracks as columns."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..live_tracks import FrameLog
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Paths:
+    """Confirmed tracks as columns, sorted by name and frame.
+
+    ``name``, ``frame`` (N,); ``members`` (N, C) detection rows or -1; ``state`` (N, 6), ``cov`` (N, 6, 6).
+    """
+
+    name: Ints
+    frame: Ints
+    members: Ints
+    state: Array
+    cov: Array
+
+    @classmethod
+    def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
+        """Collect the logs of these tracks, without the frames after two views last agreed on it."""
+        wanted = np.array(sorted(names), np.int64)
+        keep = [np.isin(g.name, wanted) for g in logs]
+        cat = {
+            k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
+            for k in ("name", "members", "state", "cov", "weight")
+        }
+        cat["members"] = _once(cat["members"], cat["weight"])
+        frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
+        order = np.lexsort((frame, cat["name"]))
+        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
+        views = (paths.members >= 0).sum(1)
+        hit = (views >= 2) | ((views == 1) & (paths.frame > logs[-1].frame - 2))
+        low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
+        np.minimum.at(low, paths.name[hit], paths.frame[hit])
+        np.maximum.at(high, paths.name[hit], paths.frame[hit])
+        return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
+
+    def take(self, rows: Any) -> "Paths":
+        """Return these rows."""
+        return Paths(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
+
+    @property
+    def begin(self) -> Ints:
+        """(T + 1,) first row of each track."""
+        return np.append(np.flatnonzero(np.diff(self.name, prepend=-1)), len(self.name)).astype(np.int64)
+
+    def longer_than(self, frames: int) -> "Paths":
+        """Return tracks of more than this many frames."""
+        begin = self.begin
+        long = np.diff(begin) > frames
+        return self.take(np.repeat(long, np.diff(begin)))
+
+    def renamed(self, name: Ints) -> "Paths":
+        """Return the same rows under other names, sorted again."""
+        order = np.lexsort((self.frame, name))
+        out = self.take(order)
+        out.name = name[order]
+        return out
+
+    def join(self, other: "Paths") -> "Paths":
+        """Return these rows and others, in no order."""
+        return Paths(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
+
+
+def _once(members: Ints, weight: Array) -> Ints:
+    """Leave each detection of members (N, C) to the row of most views that holds it, of those the likeliest.
+
+    Candidates live side by side and may have shared some before they were confirmed.
+    """
+    row, view = np.nonzero(members >= 0)
+    detection = members[row, view]
+    order = np.lexsort((-weight[row], -(members >= 0).sum(1)[row], detection))
+    again = order[1:][np.diff(detection[order]) == 0]
+    out: Ints = members.copy()
+    out[row[again], view[again]] = -1
+    return out

@@ -1,0 +1,1 @@
+"""The published method: association network, its training, grouping, tracker."""

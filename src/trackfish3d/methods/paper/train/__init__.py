@@ -1,0 +1,1 @@
+"""Training of the published network without labels."""

@@ -1,0 +1,45 @@
+"""Moments at which identities may be wrong, as a list to look through."""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.files import atomic_path
+
+TRACKS, SUSPECTS = "tracks", "suspects.csv"
+
+
+def suspects_path(tracks: Path) -> Path:
+    """Return where the suspects of a tracks file are: ``suspects.csv`` for ``tracks.*``, else ``NAME.suspects.csv``.
+
+    Parameters
+    ----------
+    tracks : file of the tracks.
+    """
+    return tracks.with_name(SUSPECTS if tracks.stem == TRACKS else f"{tracks.stem}.{SUSPECTS}")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
+
+    ``kind`` : "swap" of two tracks; a "gap" in which no two views saw the track, or a "join" of two parts over such a
+    gap, after which it may be any other animal (then ``other`` is the track itself).
+    """
+
+    first: int
+    last: int
+    track: int
+    other: int
+    probability: float
+    kind: str
+
+
+def write_suspects(found: Iterable[Suspect], path: Path) -> None:
+    """Write suspects as CSV: first, last, track, other, probability, kind."""
+    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["first_frame", "last_frame", "track", "other", "probability", "kind"])
+        for s in found:
+            writer.writerow([s.first, s.last, s.track, s.other, f"{s.probability:.4f}", s.kind])

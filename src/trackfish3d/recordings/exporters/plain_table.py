@@ -1,0 +1,37 @@
+"""Plain tables: the paper's CSV, Parquet with everything, and 3D-ZeF's text."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ...core.files import atomic_path
+from ..recording import Recording
+from ..storage import write_table, write_tracks_csv
+from ..tracks import Tracks
+
+
+def write_csv(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
+    """Write the paper's columns: object, Timestamp, X, Y, Z, group."""
+    write_tracks_csv(tracks, path)
+    return []
+
+
+def write_parquet(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
+    """Write every column, with frame rate and unit as metadata of the file."""
+    about = {"fps": f"{recording.fps!r}", "units": recording.units}
+    write_table(tracks.to_table().replace_schema_metadata(about), path)
+    return []
+
+
+def write_zef3d(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
+    """Write ``frame,id,x,y,z`` without a header, as the 3D-ZeF evaluation reads it; frame numbers are kept.
+
+    That evaluation throws away points with a coordinate of 0 or less, which is worth a word where the world's origin
+    does not lie in a corner of the tank.
+    """
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        rows = zip(tracks.frame.tolist(), tracks.track.tolist(), tracks.position.tolist(), strict=True)
+        file.writelines(f"{f},{t},{x:.6f},{y:.6f},{z:.6f}\n" for f, t, (x, y, z) in rows)
+    lost = int(np.any(tracks.position <= 0, axis=1).sum())
+    note = f"{lost} of {len(tracks)} points have a coordinate of 0 or less; the 3D-ZeF evaluation ignores those"
+    return [note] if lost else []

@@ -1,0 +1,174 @@
+"""Tracks and truth as files: Parquet, the paper's CSV, and plain CSV of other tools."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ..core.errors import InputError
+from ..core.files import atomic_path, read_text
+from .tracks import Tracks, whole
+from .truth import Truth
+
+PAPER_COLUMNS = ("object", "Timestamp", "X", "Y", "Z", "group")
+_IDENTITY = ("track", "id", "identity", "object", "individual")
+_FRAME = ("frame", "Timestamp", "timestamp", "time")
+
+
+def write_table(table: pa.Table, path: str | Path) -> None:
+    """Write an Arrow table as Parquet (zstd), complete or not at all."""
+    with atomic_path(path) as temporary:
+        pq.write_table(table, temporary, compression="zstd")
+
+
+def read_table(path: str | Path) -> pa.Table:
+    """Read a Parquet or CSV file as an Arrow table, or raise an `InputError` that names it."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+    parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
+    try:
+        table = pq.read_table(path) if parquet else pacsv.read_csv(path)
+        twice = {n for n in table.column_names if table.column_names.count(n) > 1}
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+        first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise InputError(f"{path}: is not a complete {'Parquet' if parquet else 'CSV'} file ({first})") from None
+    if twice:
+        raise InputError(f"{path}: column '{min(twice)[:80]}' is there twice")
+    return table
+
+
+def _starts_with(path: Path, magic: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def letters(number: int) -> str:
+    """Name of the n-th track in the paper's CSV: A, B, ... Z, AA, AB ...
+
+    >>> letters(0), letters(25), letters(26)
+    ('A', 'Z', 'AA')
+    """
+    name = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        name = chr(65 + digit) + name
+    return name
+
+
+def write_tracks_csv(tracks: Tracks, path: str | Path) -> None:
+    """Write the paper's ``tracks.csv``: object, Timestamp (frame), X, Y, Z, group (number of views).
+
+    Tracks are named A, B, C, ... by first appearance.
+    """
+    order: dict[int, str] = {}
+    for t in tracks.track.tolist():
+        order.setdefault(t, letters(len(order)))
+    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(PAPER_COLUMNS)
+        rows = zip(
+            tracks.track.tolist(), tracks.frame.tolist(), tracks.position.tolist(), tracks.views.tolist(), strict=True
+        )
+        writer.writerows((order[t], f, f"{x:.6f}", f"{y:.6f}", f"{z:.6f}", v) for t, f, (x, y, z), v in rows)
+
+
+def read_tracks(path: str | Path) -> Tracks:
+    """Read tracks from Parquet, the paper's CSV, CSV with frame, id, x, y, z, or 3D-ZeF text without a header."""
+    path = Path(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return Tracks.from_table(read_table(path), str(path))
+    frame, identity, position, table = _points(path)
+    views = None
+    if "group" in table.column_names and pa.types.is_integer(table["group"].type):
+        views = np.clip(table["group"].to_numpy(), 0, 2**15 - 1)
+    return Tracks.build(frame, identity, position, views=views, source=str(path))
+
+
+def read_truth(path: str | Path) -> Truth:
+    """Read truth from Parquet, or from CSV with frame, id, x, y, z.
+
+    The per-camera columns of 3D-ZeF (u1, v1, l1, t1, w1, h1, occ1, u2, ...) are taken up as cameras ``1``, ``2``.
+    """
+    path = Path(path)
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return Truth.from_table(read_table(path), str(path))
+    frame, identity, position, table = _points(path)
+    cameras = [str(c) for c in range(1, 100) if {f"u{c}", f"v{c}"} <= set(table.column_names)]
+    per_camera: dict[str, Any] = {}
+    if cameras:
+        wanted = {f"{k}{c}" for c in cameras for k in ("u", "v", "l", "t", "w", "h", "occ")}
+        get = {n: _floats(table[n], n, path) for n in table.column_names if n in wanted}
+        per_camera = {k: np.column_stack([get[k + c] for c in cameras]) for k in "uv"}
+        if all(f"{k}{c}" in get for c in cameras for k in "ltwh"):
+            box = {k: np.column_stack([get[k + c] for c in cameras]) for k in "ltwh"}
+            per_camera |= {"x1": box["l"], "y1": box["t"], "x2": box["l"] + box["w"], "y2": box["t"] + box["h"]}
+        if all(f"occ{c}" in get for c in cameras):
+            per_camera["visible"] = 1.0 - np.clip(np.column_stack([get[f"occ{c}"] for c in cameras]), 0, 1)
+    return Truth.build(frame, identity, position, cameras=tuple(cameras), source=str(path), **per_camera)
+
+
+def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], pa.Table]:
+    """Frame, identity and position columns of a CSV under any of their usual names."""
+    text = read_text(path)
+    first = text.lstrip().split("\n", 1)[0]
+    fields = [f.strip() for f in first.split(",")]
+    headless = len(fields) >= 5 and all(_is_number(f) for f in fields)
+    try:
+        names_of = ["frame", "id", "x", "y", "z", *(f"extra{i}" for i in range(len(fields) - 5))]
+        # A thread of Arrow that still holds the Python buffer when the interpreter ends aborts the process.
+        options = pacsv.ReadOptions(use_threads=False, column_names=names_of if headless else None)
+        table = pacsv.read_csv(io.BytesIO(text.encode()), read_options=options)
+    except (pa.ArrowException, ValueError) as error:
+        raise InputError(f"{path}: is not a CSV file ({str(error).splitlines()[0][:200]})") from None
+    names = {n.strip(): n for n in table.column_names}
+    if len(names) < len(table.column_names):
+        raise InputError(f"{path}: has a column twice")
+    lower = {n.lower(): original for n, original in names.items()}
+    frame_name = next((names[n] for n in _FRAME if n in names), None)
+    id_name = next((names[n] for n in _IDENTITY if n in names), None)
+    axes = [lower.get(a) for a in "xyz"]
+    if frame_name is None or id_name is None or None in axes:
+        raise InputError(
+            f"{path}: needs columns frame, id, x, y, z (or {', '.join(PAPER_COLUMNS)}); "
+            f"has {', '.join(table.column_names)}"
+        )
+    position = np.column_stack([_floats(table[a], str(a), path) for a in axes])
+    bad = ~np.isfinite(position).all(1)
+    if bad.any():
+        raise InputError(f"{path}: row {int(np.argmax(bad))}: x, y or z is not a finite number; leave such rows out")
+    ids = table[id_name]
+    if ids.null_count:
+        raise InputError(f"{path}: a row has no {id_name}")
+    if pa.types.is_string(ids.type):
+        encoded = ids.combine_chunks().dictionary_encode()
+        encoded = encoded.chunk(0) if isinstance(encoded, pa.ChunkedArray) else encoded
+        identity = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    else:
+        identity = whole(ids.to_numpy(), id_name, str(path))
+    return whole(table[frame_name].to_numpy(), frame_name, str(path)), identity, position, table
+
+
+def _floats(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[np.float64]:
+    try:
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"{path}: column {name} has values that are not numbers") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""Films of a simulated school, one a camera."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from ..cameras import CameraRig
+from ..media.writer import write_video
+from .observe import mesh_for
+from .rendering.render import Renderer
+from .school import School
+
+
+def write_videos(
+    school: School, rig: CameraRig, folder: Path, fps: float, seed: int, progress: Callable[[int], None] | None = None
+) -> None:
+    """Render and write ``videos/<camera>.mp4`` of a recording's folder; ``progress`` gets the pictures done."""
+    mesh = mesh_for(school, rig)
+    frames = len(school.position)
+    for c, camera in enumerate(rig):
+        renderer = Renderer(camera, school, mesh, seed)
+
+        def pictures(renderer: Renderer = renderer, done: int = c * frames) -> Iterable[np.ndarray]:
+            for frame in range(frames):
+                yield renderer.draw(frame)
+                if progress is not None:
+                    progress(done + frame + 1)
+
+        write_video(folder / "videos" / f"{camera.name}.mp4", pictures(), camera.size, fps)

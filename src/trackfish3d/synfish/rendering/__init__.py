@@ -1,0 +1,1 @@
+"""Pictures and masks of the simulated tank."""

@@ -1,1 +1,0 @@
-"""Groups to tracks: assignment, filtering, linking, post-processing, and the methods by name."""

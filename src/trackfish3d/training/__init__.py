@@ -1,1 +1,0 @@
-"""The training loop of the association network: no label, only geometry."""
