@@ -30,7 +30,7 @@ from trackfish3d.methods.joint.learning.checkpoint import load_pairs
 from trackfish3d.methods.joint.learning.lessons import LearnSettings, owners
 from trackfish3d.methods.joint.learning.pair_features import pair_frames
 from trackfish3d.methods.joint.learning.rounds import learn_rounds
-from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
 
@@ -116,11 +116,11 @@ def purity(recording: Recording, tracks: Any, shortest: int) -> tuple[float, flo
     return float((owner >= 0).mean()), right / max(total, 1)
 
 
-def pair_quality(recording: Recording, belief: Any, model: Path) -> dict[str, float]:
+def pair_quality(recording: Recording, model: Any, network: Path) -> dict[str, float]:
     """How well single pairs are told apart, by geometry's part and by both, and how far stated odds are from true."""
-    noise = Sights.of(recording.rig, recording.detections, belief).noise
-    frames = pair_frames(recording.rig, recording.detections, noise, belief.body_length)
-    known, beyond = score_pairs(load_pairs(model), frames)
+    noise = Observations.of(recording.rig, recording.detections, model).noise
+    frames = pair_frames(recording.rig, recording.detections, noise, model.body_length)
+    known, beyond = score_pairs(load_pairs(network), frames)
     true = true_owner(recording)
     one, other = true[frames.first], true[frames.second]
     use = (one >= 0) & (other >= 0)
@@ -157,7 +157,7 @@ def tracked(recording: Recording, model: Path | None, gate: float) -> tuple[dict
     spent = time.process_time() - begin
     t = recording.truth
     score = evaluate(t.frame, t.identity, t.position, tracks.frame, tracks.track, tracks.position, gate=gate).to_dict()
-    return score | {"ms": 1000 * spent / len(recording.detections.frames)}, method.belief, tracks
+    return score | {"ms": 1000 * spent / len(recording.detections.frames)}, method.model, tracks
 
 
 def learn(work: Path) -> dict[str, Path]:
@@ -202,10 +202,10 @@ def main() -> None:
         row: dict[str, Any] = before.get(name, {"scene": name, "kind": kind, "cameras": len(recording.rig)})
         if "geometry" not in row:
             row["fish"] = len(np.unique(recording.truth.identity))
-            row["geometry"], belief, tracks = tracked(recording, None, gate)
+            row["geometry"], model, tracks = tracked(recording, None, gate)
             row["covered"], row["purity"] = purity(recording, tracks, LearnSettings().shortest)
             if recording.truth.detection is not None:
-                row["pairs"] = pair_quality(recording, belief, next(iter(models.values())))
+                row["pairs"] = pair_quality(recording, model, next(iter(models.values())))
         for label, path in models.items():
             if label not in row:
                 row[label] = tracked(recording, path, gate)[0]

@@ -31,7 +31,7 @@ from trackfish3d.methods.paper.method import link_groups
 from trackfish3d.methods.paper.network import TrackFishNet
 from trackfish3d.methods.paper.online import OnlineTracker
 from trackfish3d.methods.paper.settings import GroupingSettings
-from trackfish3d.methods.paper.tracker import PublishedTracker, TrackerSettings
+from trackfish3d.methods.paper.tracker import PaperTracker, TrackerSettings
 from trackfish3d.methods.postprocess import postprocess
 from trackfish3d.recordings import Detections, Recording
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
@@ -154,7 +154,7 @@ def link_everybody(net: TrackFishNet, recording: Recording, settings: TrackerSet
     shown = recording.truth.identities_of_detections(len(recording.detections))[groups.members[groups.offsets[:-1]], 0]
     vectors = np.random.default_rng(0).normal(size=(shown.max() + 1, net.settings.width)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    tracker = PublishedTracker(settings, predictor(net))
+    tracker = PaperTracker(settings, predictor(net))
     order = np.argsort(groups.frame, kind="stable")
     starts = np.searchsorted(groups.frame[order], recording.detections.frames)
     for frame, rows in zip(recording.detections.frames.tolist(), np.split(order, starts[1:]), strict=True):

@@ -24,7 +24,7 @@ from trackfish3d.methods.paper.train.optimiser import FlatAdamW
 from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe
 from trackfish3d.methods.paper.train.step import Memory, window_loss
 from trackfish3d.methods.paper.train.trainer import Trainer
-from trackfish3d.methods.paper.train.training_scenes import Scene
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
 
@@ -35,7 +35,7 @@ def start_of(path: Path | None) -> TrackFishNet:
         return TrackFishNet()
 
 
-def fast(scene: Scene, net: TrackFishNet, seconds: float) -> tuple[float, float, float]:
+def fast(scene: TrainingScene, net: TrackFishNet, seconds: float) -> tuple[float, float, float]:
     """Frames a second by wall and by CPU time, and groups a frame."""
     settings = fast_recipe(epochs=10**6, warmup_epochs=0, cosine_schedule=False, learning_rate=1e-9, model=net.settings)
     with tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ def fast(scene: Scene, net: TrackFishNet, seconds: float) -> tuple[float, float,
     return frames[0] / wall, frames[0] / cpu, frames[1]
 
 
-def paper(scene: Scene, net: TrackFishNet, seconds: float, full: bool) -> tuple[float, float]:
+def paper(scene: TrainingScene, net: TrackFishNet, seconds: float, full: bool) -> tuple[float, float]:
     """Milliseconds a step by wall and by CPU time."""
     settings = TrainingSettings(model=net.settings)
     net.train()
@@ -93,7 +93,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (scene,) = benchmark_scenes(["train7"])
         write_scene(scene, Path(folder) / "school")
-        loaded = Scene.load(Path(folder) / "school")
+        loaded = TrainingScene.load(Path(folder) / "school")
     print(f"{len(loaded.detections) / len(loaded.detections.frames):.1f} detections a frame, {loaded.name}")
     threads = torch.get_num_threads()
     wall, cpu, groups = fast(loaded, start_of(args.model), args.seconds)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from trackfish3d.cameras import Camera
-from trackfish3d.detection.base import Detector, Seen
+from trackfish3d.detection.base import Detector, FrameDetections
 from trackfish3d.detection.masks.blobs import Blob
 from trackfish3d.detection.masks.moments import ALONE, COUNT, SUM_X, SUM_Y
 from trackfish3d.media.video import Video
@@ -112,7 +112,7 @@ def _fate(inside: np.ndarray, area: np.ndarray, size: np.ndarray, k: int) -> str
 
 def score_view(
     detector: Detector, path: Path, camera: Camera, school: School, mesh: BodyMesh, every: int = 1
-) -> tuple[Tally, list[tuple[int, Seen]]]:
+) -> tuple[Tally, list[tuple[int, FrameDetections]]]:
     """Detect in one camera's video of a school, and compare every so many pictures with the masks as drawn."""
     video = Video.open(path)
     detector.prepare(video)

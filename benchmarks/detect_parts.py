@@ -14,7 +14,7 @@ import numpy as np
 from bench_run import call
 from detect_masks import Tally, score_view
 from trackfish3d.benchmark.stamp import code_digest
-from trackfish3d.detection.base import COLUMNS, Seen
+from trackfish3d.detection.base import COLUMNS, FrameDetections
 from trackfish3d.detection.camera_job import CameraJob, read_ahead, run_camera
 from trackfish3d.detection.preview import draw_seen, write_picture
 from trackfish3d.detection.registry import make_detector
@@ -80,7 +80,7 @@ def school_of(work: Path, out: Path, name: str, offset: int) -> dict[str, Any]:
     return entry
 
 
-def view_of(work: Path, name: str, offset: int, c: int) -> tuple[Tally, list[tuple[int, Seen]], float]:
+def view_of(work: Path, name: str, offset: int, c: int) -> tuple[Tally, list[tuple[int, FrameDetections]], float]:
     """What is found in one view and how right it is; kept in the work folder until the detector changes."""
     kept = work / f"{name}-s{offset}-{c}.{code_digest((*FOUND_BY, *DRAWN_BY))}.pickle"
     if not kept.is_file():
@@ -89,11 +89,11 @@ def view_of(work: Path, name: str, offset: int, c: int) -> tuple[Tally, list[tup
         path = folder / "videos" / f"{rig[c].name}.mp4"
         tally, seen = score_view(detector, path, rig[c], school, mesh_for(school, rig), EVERY)
         kept.write_bytes(pickle.dumps((tally, seen, detector.describe()["level"] / 4)))
-    found: tuple[Tally, list[tuple[int, Seen]], float] = pickle.loads(kept.read_bytes())
+    found: tuple[Tally, list[tuple[int, FrameDetections]], float] = pickle.loads(kept.read_bytes())
     return found
 
 
-def gather(names: tuple[str, ...], parts: list[tuple[int, list[tuple[int, Seen]]]]) -> Detections:
+def gather(names: tuple[str, ...], parts: list[tuple[int, list[tuple[int, FrameDetections]]]]) -> Detections:
     rows = [(n, c, s) for c, seen in parts for n, s in seen]
     frame = np.concatenate([np.full(len(s), n, np.int64) for n, _, s in rows])
     camera = np.concatenate([np.full(len(s), c, np.int16) for _, c, s in rows])
@@ -114,7 +114,7 @@ def scored(truth: Truth, tracks: Tracks) -> dict[str, float]:
     return {"mota": s.clear.mota, "idf1": s.identity.idf1, "switches": s.clear.switches}
 
 
-def show(path: Path, seen: list[tuple[int, Seen]], target: Path) -> None:
+def show(path: Path, seen: list[tuple[int, FrameDetections]], target: Path) -> None:
     """Draw what was found half-way, cropped to where the animals are."""
     number, found = seen[len(seen) // 2]
     (picture,) = Video.open(path).at([number])

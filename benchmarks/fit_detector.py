@@ -31,7 +31,7 @@ from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import expit
 
 from trackfish3d.detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, moments
-from trackfish3d.synfish.detector import DetectorSettings, FittedDetector, IdealDetector, box_iou
+from trackfish3d.synfish.detector import DetectorRates, FittedDetector, IdealDetector, box_iou
 from trackfish3d.synfish.observe import mesh_for, observe, pose_frame
 from trackfish3d.synfish.presets import preset
 from trackfish3d.synfish.rendering.raster import View
@@ -224,7 +224,7 @@ class Tank:
         self.touch = np.array([[len(k) > 0 for k in mine] for mine in self.contacts])
         self.touch |= (self.sums[..., COUNT] < self.sums[..., ALONE]).any(axis=2)
 
-    def expect(self, settings: DetectorSettings) -> dict[str, float]:
+    def expect(self, settings: DetectorRates) -> dict[str, float]:
         """Recall that the model has in the long run."""
         model = FittedDetector(settings, 2, 2, 0)
         sums = self.sums.reshape(-1, 2, 11)
@@ -245,7 +245,7 @@ class Tank:
             "recall, occluded": float(found[touch].mean()),
         }
 
-    def look(self, settings: DetectorSettings, seed: int = 0) -> list[Seen]:
+    def look(self, settings: DetectorRates, seed: int = 0) -> list[Seen]:
         """Views as this detector sees them."""
         model = FittedDetector(settings, 2, 2, seed)
         found = [[], []]
@@ -268,7 +268,7 @@ def seen_of(point: np.ndarray, box: np.ndarray, touch: np.ndarray, found: list[n
     return Seen(point, box, np.repeat(touch[:, None], 2, axis=1), found, gate * diagonal)
 
 
-def fit(real: list[Seen], gate: float) -> DetectorSettings:
+def fit(real: list[Seen], gate: float) -> DetectorRates:
     """Adjust misses, their persistence and the error until the simulated tank measures like the real one."""
     measured = measure(real)
     steepness, covers = close_heads(real)
@@ -287,7 +287,7 @@ def fit(real: list[Seen], gate: float) -> DetectorSettings:
     rates["split"] = measured["duplicates"]
     tank = Tank(FITTED, gate)
     for _ in range(40):  # the long-run recall is known from the model, without drawing luck
-        got = tank.expect(DetectorSettings(**rates))
+        got = tank.expect(DetectorRates(**rates))
         rates["miss"] *= (1 - measured["recall, boxes apart"]) / (1 - got["recall, boxes apart"])
         row = "recall, boxes overlap, not occluded"
         rates["overlap_miss"] = min(rates["overlap_miss"] * (1 - measured[row]) / (1 - got[row]), 0.9)
@@ -296,17 +296,17 @@ def fit(real: list[Seen], gate: float) -> DetectorSettings:
         )
     print("expected", {k: round(v, 4) for k, v in got.items()}, {k: round(rates[k], 4) for k in KEYS})
     for _ in range(5):  # a run lasts about 1 / (1 - persistence), a false detection 1 / (1 - the chance to stay)
-        got = measure(tank.look(DetectorSettings(**rates)))
+        got = measure(tank.look(DetectorRates(**rates)))
         ratio = measured["run of misses, frames"] / got["run of misses, frames"]
         rates["persistence"] = float(np.clip(1 - (1 - rates["persistence"]) / ratio, 0, 0.995))
         stay = (1 - 1 / rates["false_frames"]) * measured["false that last, %"] / got["false that last, %"]
         rates["false_frames"] = float(1 / (1 - np.clip(stay, 0, 0.9)))
         rates["jitter"] *= max(measured[row] / got[row] for row in ("error, px", "error, 0.01 diagonals"))
         print({k: round(rates[k], 4) for k in KEYS}, flush=True)
-    return DetectorSettings(**{name: round(float(value), 4) for name, value in rates.items()})
+    return DetectorRates(**{name: round(float(value), 4) for name, value in rates.items()})
 
 
-def compare(real: list[Seen], settings: DetectorSettings, gate: float) -> dict[str, list[float]]:
+def compare(real: list[Seen], settings: DetectorRates, gate: float) -> dict[str, list[float]]:
     """Print real beside simulated (other schools than the fit's), and return it; a mark where simulated is easier."""
     whole, single = measure(real), [measure([view]) for view in real]
     tries = [measure(tank_views(settings, FRAMES, seed, gate)) for seed in COMPARED]
@@ -325,7 +325,7 @@ def compare(real: list[Seen], settings: DetectorSettings, gate: float) -> dict[s
     return table
 
 
-def tank_views(settings: DetectorSettings, frames: int, seed: int, gate: float) -> list[Seen]:
+def tank_views(settings: DetectorRates, frames: int, seed: int, gate: float) -> list[Seen]:
     """Views of a fresh school, by the way recordings are made."""
     school, rig = tank_school(frames, seed), tank_rig()
     detections, truth = observe(school, rig, FittedDetector(settings, 2, 2, seed))
@@ -358,7 +358,7 @@ def main() -> None:
     # The gate of the real detector is a head; the simulated one gets as many diagonals of its boxes.
     diagonals = [np.median(np.hypot(*np.moveaxis(v.box[..., 2:] - v.box[..., :2], -1, 0))) for v in real]
     gate = float(np.mean([v.gate / d for v, d in zip(real, diagonals, strict=True)]))
-    settings = DetectorSettings.fitted()
+    settings = DetectorRates.fitted()
     if arguments.fit or arguments.write:
         new = fit(real, gate)
         for name, value in settings.model_dump().items():

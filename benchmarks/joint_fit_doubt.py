@@ -20,8 +20,8 @@ import trackfish3d.methods.joint.method as joint_method
 from joint_doubt import binned, events_of, runs_of, true_identity
 from trackfish3d.core.files import atomic_path
 from trackfish3d.methods.joint.refinement.confidence import Moments
-from trackfish3d.methods.joint.refinement.refine import Mended
-from trackfish3d.methods.joint.refinement.trajectories import Paths
+from trackfish3d.methods.joint.refinement.refine import Refined
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording, Truth
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
@@ -37,30 +37,30 @@ LARGE = ("hundred", 140)
 LARGE_SEEDS = (40,)
 
 
-def mended_tracks(recording: Recording) -> Mended:
+def mended_tracks(recording: Recording) -> Refined:
     """Track a recording; returns the tracks before they are written."""
-    kept: list[Mended] = []
-    own = joint_method.mend
+    kept: list[Refined] = []
+    own = joint_method.refine
 
-    def keep(*arguments: object) -> Mended:
+    def keep(*arguments: object) -> Refined:
         kept.append(own(*arguments))  # type: ignore[arg-type]
         return kept[0]
 
-    joint_method.mend = keep  # type: ignore[attr-defined]
+    joint_method.refine = keep  # type: ignore[attr-defined]
     try:
         make_method("joint").track(recording.rig, recording.detections, recording.fps)
     finally:
-        joint_method.mend = own  # type: ignore[attr-defined]
+        joint_method.refine = own  # type: ignore[attr-defined]
     return kept[0]
 
 
-def blame(mended: Mended, truth: Truth, detections: int) -> tuple[Array, Ints, int]:
+def blame(refined: Refined, truth: Truth, detections: int) -> tuple[Array, Ints, int]:
     """Features (K, 4) of moments that the truth can judge, the event (K,) each may be the cause of, and events in all.
 
     -1 : a moment of no event. Moments in the same place as another track are left out: the curve is not for them.
     """
-    paths: Paths = mended.paths
-    moments = Moments.of(mended)
+    paths: Trajectories = refined.paths
+    moments = Moments.of(refined)
     runs = runs_of(paths.name, paths.frame, true_identity(paths.members, truth, detections))
     events = events_of(runs)
     name = paths.name[moments.before]

@@ -13,7 +13,7 @@ from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cameras.perturb import perturb_rig
 from trackfish3d.evaluation import evaluate
 from trackfish3d.methods.baselines.openptv import OpenPTV, OpenPTVSettings
-from trackfish3d.methods.joint.model import Belief
+from trackfish3d.methods.joint.model import TrackingModel
 from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Detections, Tracks, Truth
 from trackfish3d.synfish.rigs import look_at
@@ -129,16 +129,16 @@ class TubOpenPTV(OpenPTV):
 @contextmanager
 def told_scale() -> Iterator[None]:
     """The joint tracker with a length of 1 cm and the cube's volume, in place of its own first guess of both."""
-    own = start.first_belief
+    own = start.first_model
 
-    def told(rig: CameraRig, detections: Detections) -> Belief:
+    def told(rig: CameraRig, detections: Detections) -> TrackingModel:
         return own(rig, detections).with_(body_length=1.0, births=start.NEW_ANIMALS / SIDE_CM**3)
 
-    start.first_belief = told
+    start.first_model = told
     try:
         yield
     finally:
-        start.first_belief = own
+        start.first_model = own
 
 
 def run_optv(rig: CameraRig, detections: Detections, band: float, linked: bool) -> Tracks:

@@ -36,16 +36,16 @@ WORDS = {
 @contextmanager
 def no_cues() -> Iterator[None]:
     """Let size and body axis say nothing, in place of what was fitted."""
-    own = joint_method.believe
+    own = joint_method.initial_model
 
     def blind(*arguments: Any, **more: Any) -> Any:
         return own(*arguments, **more).with_(scales=np.zeros(3))
 
-    joint_method.believe = blind  # type: ignore[attr-defined]
+    joint_method.initial_model = blind  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        joint_method.believe = own  # type: ignore[attr-defined]
+        joint_method.initial_model = own  # type: ignore[attr-defined]
 
 
 def shortened(recording: Recording, frames: int) -> tuple[Detections, Truth]:

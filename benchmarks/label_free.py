@@ -25,7 +25,7 @@ from trackfish3d.methods.paper.checkpoint import load_model
 from trackfish3d.methods.paper.method import Paper, PaperSettings
 from trackfish3d.methods.paper.train.settings import fast_recipe
 from trackfish3d.methods.paper.train.trainer import Trainer
-from trackfish3d.methods.paper.train.training_scenes import Scene
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene
 from trackfish3d.recordings import Recording
 
 PUBLISHED: dict[str, Any] = {"agreed_labels": False, "drop_detections": 0.0, "jitter": 0.0}
@@ -43,7 +43,9 @@ def recordings_of(folders: list[Path]) -> list[Path]:
     return [path.parent for folder in folders for path in sorted(folder.glob("*/recording.toml"))]
 
 
-def trained(name: str, scenes: list[Scene], held_out: list[Scene], args: Any, changes: dict[str, Any]) -> Trainer:
+def trained(
+    name: str, scenes: list[TrainingScene], held_out: list[TrainingScene], args: Any, changes: dict[str, Any]
+) -> Trainer:
     pairs = sum(len(window) for s in scenes for window in s.windows(fast_recipe().window))
     epochs = max(2, math.ceil(args.frames / pairs))
     start = None if args.start is None else load_model(args.start)[0]
@@ -85,8 +87,8 @@ def main() -> None:
     args = parser.parse_args()
     schools = recordings_of([args.held_out])
 
-    def load(folders: list[Path]) -> list[Scene]:
-        return [Scene.load(path, args.work / "cache") for path in folders]
+    def load(folders: list[Path]) -> list[TrainingScene]:
+        return [TrainingScene.load(path, args.work / "cache") for path in folders]
 
     train = load([p for p in recordings_of([args.train]) if p.name.startswith("train")])
     more, held_out = load(recordings_of(args.more)), load(schools)

@@ -20,7 +20,7 @@ from trackfish3d.methods.paper.method import Paper, PaperSettings
 from trackfish3d.methods.paper.settings import GroupingSettings
 from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe
 from trackfish3d.methods.paper.train.trainer import Trainer
-from trackfish3d.methods.paper.train.training_scenes import Scene
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene
 from trackfish3d.recordings import Recording, Truth
 
 CROWD = 6  # times that a recording of two fish is laid over itself, so that it teaches what a school does
@@ -37,7 +37,7 @@ COLUMNS = {
 }
 
 
-def trained(scenes: list[Scene], folder: Path, settings: TrainingSettings) -> Path:
+def trained(scenes: list[TrainingScene], folder: Path, settings: TrainingSettings) -> Path:
     trainer = Trainer(scenes, settings, folder)
     trainer.train(lambda row: print(f"{folder.name}: epoch {row['epoch']:.0f} loss {row['loss']:.4f}", flush=True))
     return folder / "best.safetensors"
@@ -64,7 +64,7 @@ def zef(source: Path, work: Path, settings: TrainingSettings) -> list[list[str]]
     rows = []
     for name, sigma in (("clean", 0.0), ("noisy", 0.1)):
         scenes = [
-            Scene.load(recordings[s].folder, work / "cache", calibration_noise=sigma, seed=i)
+            TrainingScene.load(recordings[s].folder, work / "cache", calibration_noise=sigma, seed=i)
             for i, s in enumerate(("01", "03"))
         ]
         changed = settings.model_copy(update={"calibration_noise": sigma})
@@ -95,7 +95,7 @@ def bats(source: Path, work: Path, settings: TrainingSettings) -> list[list[str]
         detections=det.select(det.frame > middle),
         truth=Truth.build(truth.frame[late], truth.identity[late], truth.position[late]),
     )
-    scene = Scene.of("bats", recording.rig, det.select(det.frame <= middle))
+    scene = TrainingScene.of("bats", recording.rig, det.select(det.frame <= middle))
     # So short a recording is not laid over itself: moments apart, animals have hardly moved.
     longer = {"epochs": 20 * settings.epochs, "warmup_epochs": 20 * settings.warmup_epochs, "crowd": 1}
     changed = settings.model_copy(update=longer)

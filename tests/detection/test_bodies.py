@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from trackfish3d.detection.background import body_kernels as _bodies
-from trackfish3d.detection.background.appearance import Look
+from trackfish3d.detection.background.appearance import Appearance
 from trackfish3d.detection.background.body_fit import BodySearch, Start, complete
-from trackfish3d.detection.background.body_tracker import Pursuit
+from trackfish3d.detection.background.body_tracker import BodyTracker
 from trackfish3d.detection.masks.blobs import Blob, split_labels
 
 from .worlds import ellipse
@@ -14,7 +14,7 @@ from .worlds import ellipse
 SIZE = (240, 160)
 A, B = 24.0, 5.0
 USUAL = np.array([A, B])
-LOOK = Look(
+LOOK = Appearance(
     smallest=40, typical=np.pi * A * B, largest=1.5 * np.pi * A * B, longest=1.3 * A / 2, major=A / 2, minor=B / 2,
     fill=0.7, level=60, side=0, gap=1, close=1,
 )  # fmt: skip
@@ -118,7 +118,7 @@ def test_one_flank_head_and_tail_tell_the_whole_animal(bend: float) -> None:
     level = np.where(flank, 40, 2).astype(np.uint8)
     seen = blob_of(flank, level)
     assert iou(flank, inside) < 0.75
-    found = Pursuit().step([seen], level, LOOK)
+    found = BodyTracker().step([seen], level, LOOK)
     assert len(found) == 1
     assert iou(whole(found[0]), inside) > iou(flank, inside) + 0.1
     thin = inside & (across > 0.2)
@@ -131,7 +131,7 @@ def test_two_pieces_of_one_animal_are_one_body_and_two_animals_are_two() -> None
     x = np.arange(SIZE[0])[None, :]
     left, right = one & (x < 74), one & (x > 86)
     level = np.where(left | right | two, 40, 0).astype(np.uint8)
-    found = Pursuit().step([blob_of(m, level) for m in (left, right, two)], level, LOOK)
+    found = BodyTracker().step([blob_of(m, level) for m in (left, right, two)], level, LOOK)
     assert len(found) == 2
     assert sorted(round(max(iou(whole(b), m) for b in found), 1) >= 0.6 for m in (one, two)) == [True, True]
 
@@ -139,7 +139,7 @@ def test_two_pieces_of_one_animal_are_one_body_and_two_animals_are_two() -> None
 def test_two_that_touch_end_to_end_are_two() -> None:
     masks = drawn(body_of(80, 80, 0.1)), drawn(body_of(80 + 1.9 * A, 85, 0.1))
     level = np.where(masks[0] | masks[1], 40, 0).astype(np.uint8)
-    found = Pursuit().step([blob_of(masks[0] | masks[1], level)], level, LOOK)
+    found = BodyTracker().step([blob_of(masks[0] | masks[1], level)], level, LOOK)
     assert len(found) == 2
     assert all(max(iou(whole(b), m) for b in found) > 0.5 for m in masks)
 
@@ -154,7 +154,7 @@ def test_a_body_found_is_not_found_twice() -> None:
 
 
 def test_pursuit_follows_keeps_and_forgets() -> None:
-    pursuit = Pursuit(forget_frames=4)
+    pursuit = BodyTracker(forget_frames=4)
     for frame in range(8):
         level = np.where(drawn(body_of(60 + 3 * frame, 70, 0.1)), 50, 0).astype(np.uint8)
         found = pursuit.step([blob_of(level > 0, level)], level, LOOK)

@@ -13,7 +13,7 @@ from tests.media.test_video import damage
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.core.errors import InputError, MissingExtraError
 from trackfish3d.detection import camera_job, pipeline
-from trackfish3d.detection.base import Seen
+from trackfish3d.detection.base import FrameDetections
 from trackfish3d.detection.camera_job import read_ahead
 from trackfish3d.detection.preview import WIDTH, draw_seen, panel
 from trackfish3d.detection.registry import make_detector
@@ -235,11 +235,12 @@ def test_the_preview_shows_outlines_around_the_masks(films: Path) -> None:
         mask[blob.top : blob.top + h, blob.left : blob.left + w] |= blob.mask > 0
     assert changed.sum() > 30 * len(seen)
     assert not (changed & mask).any() or len(seen) > 1
-    boxes = draw_seen(picture.rgb, Seen.from_boxes(np.array([[20.0, 30, 60, 50]]), np.ones(1)))
+    boxes = draw_seen(picture.rgb, FrameDetections.from_boxes(np.array([[20.0, 30, 60, 50]]), np.ones(1)))
     assert (boxes != picture.rgb).any(axis=2).sum() == pytest.approx(2 * 40 + 2 * 20, abs=4)
     assert panel(picture.rgb, seen).shape == (150, 400, 3)
     assert (
-        panel(np.zeros((1080, 1920, 3), np.uint8), Seen.from_boxes(np.zeros((0, 4)), np.zeros(0))).shape[1] == 2 * WIDTH
+        panel(np.zeros((1080, 1920, 3), np.uint8), FrameDetections.from_boxes(np.zeros((0, 4)), np.zeros(0))).shape[1]
+        == 2 * WIDTH
     )
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from trackfish3d.detection.background import ellipse_kernels as _ellipses
-from trackfish3d.detection.background.appearance import Look
-from trackfish3d.detection.background.ellipse_tracker import Memory
+from trackfish3d.detection.background.appearance import Appearance
+from trackfish3d.detection.background.ellipse_tracker import EllipseTracker
 from trackfish3d.detection.background.split import divide_by_shape, join_pieces, looks_single, merge
 from trackfish3d.detection.masks.blobs import Blob, shapes, split_labels
 from trackfish3d.detection.registry import make_detector
@@ -18,7 +18,7 @@ from .worlds import ellipse, encode, swimming
 SIZE = (200, 150)
 A, B = 20.0, 6.0  # half axes of an animal
 AREA = np.pi * A * B
-LOOK = Look(
+LOOK = Appearance(
     smallest=0.12 * AREA, typical=AREA, largest=1.5 * AREA, longest=1.3 * A / 2, major=A / 2, minor=B / 2, fill=0.88,
     level=150, side=0, gap=1, close=1,
 )  # fmt: skip
@@ -62,7 +62,7 @@ def test_one_stays_one() -> None:
 
 
 def test_memory_keeps_two_that_cross_apart() -> None:
-    memory = Memory()
+    memory = EllipseTracker()
     smallest = np.inf
     for frame in range(40):
         at = 40 + 3.0 * frame
@@ -77,7 +77,7 @@ def test_memory_keeps_two_that_cross_apart() -> None:
 
 
 def test_two_halves_of_one_are_joined_again_however_long_they_were_apart() -> None:
-    memory = Memory()
+    memory = EllipseTracker()
     x = np.arange(SIZE[0])[None, :]
     for frame in range(30):
         body = ellipse(SIZE, 60 + 2 * frame, 70, A, B, 0.0)
@@ -89,7 +89,7 @@ def test_two_halves_of_one_are_joined_again_however_long_they_were_apart() -> No
 
 
 def test_an_animal_that_bends_is_not_two() -> None:
-    memory = Memory()
+    memory = EllipseTracker()
     for _ in range(6):
         given, level = blobs(ellipse(SIZE, 90, 70, A, B, 0.0))
         memory.step(given, level, LOOK)
@@ -99,7 +99,7 @@ def test_an_animal_that_bends_is_not_two() -> None:
 
 
 def test_a_hidden_animal_is_remembered_and_then_forgotten() -> None:
-    memory = Memory(forget_frames=5)
+    memory = EllipseTracker(forget_frames=5)
     for frame in range(6):
         memory.step(*blobs(ellipse(SIZE, 60 + 2 * frame, 70, A, B, 0.0)), LOOK)
     assert memory.velocity[0] == pytest.approx([2, 0], abs=0.3)
@@ -146,7 +146,7 @@ def test_tones_tell_apart_what_places_do_not() -> None:
 
 
 def test_memory_knows_the_tone_of_an_animal_seen_alone() -> None:
-    memory = Memory()
+    memory = EllipseTracker()
     mask = ellipse(SIZE, 90, 70, A, B, 0.0)
     for _ in range(4):
         given, level = blobs(mask)
@@ -159,17 +159,17 @@ def test_sizes_and_side_are_learnt_from_the_film(tmp_path: Path) -> None:
     pictures, masks = swimming(80)
     detector = make_detector("background")
     detector.prepare(Video.open(encode(tmp_path / "v.mp4", pictures)))
-    look = detector.look
+    appearance = detector.appearance
     area = float(masks[0, 0].sum())
-    assert look.typical == pytest.approx(area, rel=0.25)
-    assert look.smallest < 0.3 * area
-    assert 1.2 * area < look.largest < 2.7 * area  # some of the blobs it learns from are two that touch
-    assert look.major == pytest.approx(13 / 2, rel=0.2)
-    assert look.minor == pytest.approx(5 / 2, rel=0.25)
-    assert look.side <= 0  # they are dark
+    assert appearance.typical == pytest.approx(area, rel=0.25)
+    assert appearance.smallest < 0.3 * area
+    assert 1.2 * area < appearance.largest < 2.7 * area  # some of the blobs it learns from are two that touch
+    assert appearance.major == pytest.approx(13 / 2, rel=0.2)
+    assert appearance.minor == pytest.approx(5 / 2, rel=0.25)
+    assert appearance.side <= 0  # they are dark
     chosen = make_detector("background", {"min_area": "7", "side": "both"})
     chosen.prepare(Video.open(tmp_path / "v.mp4"))
-    assert (chosen.look.smallest, chosen.look.side) == (7, 0)
+    assert (chosen.appearance.smallest, chosen.appearance.side) == (7, 0)
 
 
 def test_an_empty_film_says_so(tmp_path: Path) -> None:

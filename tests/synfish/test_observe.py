@@ -19,7 +19,7 @@ from trackfish3d.detection.masks.moments import (
     TOP,
 )
 from trackfish3d.synfish.detector import (
-    DetectorSettings,
+    DetectorRates,
     FittedDetector,
     IdealDetector,
     box_iou,
@@ -47,7 +47,7 @@ def square(x, y, side, alone=None):
 
 
 def model(fish=1, seed=0, **changes):
-    return FittedDetector(DetectorSettings.fitted().model_copy(update=changes), fish, 1, seed)
+    return FittedDetector(DetectorRates.fitted().model_copy(update=changes), fish, 1, seed)
 
 
 def no_halves(*_):
@@ -158,7 +158,7 @@ def test_jitter_grows_with_size_and_drifts():
         sums = square(50, 50, side)[None]
         u = [detector.see(0, (400, 400), sums, NOTHING, no_halves).columns["u"][0] for _ in range(2000)]
         errors[side] = np.array(u) - (50 + (side - 1) / 2)
-    fitted = DetectorSettings.fitted()
+    fitted = DetectorRates.fitted()
     for side, error in errors.items():
         assert error.std() == pytest.approx(fitted.jitter * side * np.sqrt(2), rel=0.15)
     e = errors[80]

@@ -18,7 +18,7 @@ from .measures.pairs import Delays, delays_of, pair_ratio
 from .settings import AnalysisSettings
 from .streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS, Measured, measure
 from .streaming.blocks import Block, TrackSource, blocks
-from .streaming.context import QUANTITIES, Plan
+from .streaming.context import QUANTITIES, Context
 from .streaming.first_pass import Survey, survey
 from .streaming.summary import anomaly_table, fish_table, pair_table
 
@@ -59,7 +59,7 @@ class Behaviour:
     """
 
     survey: Survey
-    plan: Plan
+    plan: Context
     bins: Array
     first_bin: int
     group_bins: Array
@@ -117,7 +117,7 @@ def analyse(
     return sums.finish(found, sink)
 
 
-def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Plan:
+def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Context:
     """Scales of histograms and maps, from a first look."""
     up = np.asarray(world.up, dtype=np.float64)
     height = found.position @ up
@@ -132,7 +132,7 @@ def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Plan:
     tops = {"speed": 8 * usual, "turning": 20.0, "nearest_neighbour": 8 * near}
     edges = {name: np.linspace(0.0, top, HISTOGRAM_BINS + 1) for name, top in tops.items()}
     edges["depth"] = np.linspace(min(0.0, surface - float(height.max())), max(deepest, 1e-9), HISTOGRAM_BINS + 1)
-    return Plan(
+    return Context(
         fps=world.fps,
         units=world.units,
         up=up,
@@ -152,13 +152,13 @@ def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Plan:
     )
 
 
-def _block_frames(found: Survey, plan: Plan) -> int:
+def _block_frames(found: Survey, plan: Context) -> int:
     """Frames of a block: fewer where many tracks come and go, and a whole number of bins."""
     length = BLOCK_FRAMES if found.crowd <= 200 else BLOCK_FRAMES // 4 if found.crowd <= 1000 else BLOCK_FRAMES // 16
     return max(1, length // plan.bin_frames) * plan.bin_frames
 
 
-def _measured(found: Iterator[Block], plan: Plan, threads: int | None) -> Iterator[tuple[Block, Measured]]:
+def _measured(found: Iterator[Block], plan: Context, threads: int | None) -> Iterator[tuple[Block, Measured]]:
     """Measure blocks in several threads, in order; only a few are in memory at a time."""
     workers = threads or numba.config.NUMBA_NUM_THREADS
     waiting: deque[tuple[Block, Future[Measured]]] = deque()
@@ -176,7 +176,7 @@ def _measured(found: Iterator[Block], plan: Plan, threads: int | None) -> Iterat
 class _Sums:
     """What blocks add up to."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Context) -> None:
         self.plan = plan
         self.number: list[Ints] = []
         self.track: list[Ints] = []
@@ -239,7 +239,7 @@ def _dense(number: Ints, track: Ints, values: NDArray[np.float32], wanted: Ints,
 
 
 def _judged(
-    number: Ints, track: Ints, values: NDArray[np.float32], plan: Plan, first: int, last: int
+    number: Ints, track: Ints, values: NDArray[np.float32], plan: Context, first: int, last: int
 ) -> Iterator[pa.Table]:
     """Verdicts on every window and every track that covers enough of it, in chunks of bins."""
     settings = plan.settings.anomaly

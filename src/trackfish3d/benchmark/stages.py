@@ -39,7 +39,7 @@ ORDER = (AS_IS, TRUE_PAIRS, TRUE_GROUPING, TRUE_GROUPS, TRUE_IDENTITIES, KALMAN,
 
 
 @dataclass(frozen=True)
-class Scene:
+class StageScene:
     """A recording whose truth says which detection shows whom."""
 
     rig: CameraRig
@@ -48,7 +48,7 @@ class Scene:
     fps: float
 
     @classmethod
-    def open(cls, folder: Path) -> "Scene":
+    def open(cls, folder: Path) -> "StageScene":
         """Read a recording, or say why it cannot be analysed."""
         recording = Recording.open(folder)
         truth = recording.truth
@@ -61,7 +61,7 @@ def analyse(variant: Variant, folder: Path, gate: float) -> dict[str, Any]:
     """Score a method on a scene with each stage replaced, and its pairs by ambiguity."""
     result: dict[str, Any] = {"label": variant.label, "method": variant.method}
     try:
-        scene = Scene.open(folder)
+        scene = StageScene.open(folder)
         method = make_method(variant.method, variant.settings).resolve(scene.rig, scene.detections)
         found = method.run(scene.rig, scene.detections, scene.fps, lambda done, total: None)
         runs = {AS_IS: found, TRUE_IDENTITIES: identified(scene, found, gate)} | common(scene, gate)
@@ -79,12 +79,12 @@ def analyse(variant: Variant, folder: Path, gate: float) -> dict[str, Any]:
     return result
 
 
-def finished(scene: Scene, method: Method, tracks: Tracks, gate: float) -> dict[str, Any]:
+def finished(scene: StageScene, method: Method, tracks: Tracks, gate: float) -> dict[str, Any]:
     """Score tracks after the post-processing that all methods share."""
     return score(scene.truth, postprocess(tracks, method.settings.max_gap, method.settings.min_obs), gate)
 
 
-def common(scene: Scene, gate: float) -> dict[str, Tracks]:
+def common(scene: StageScene, gate: float) -> dict[str, Tracks]:
     """Make the runs that are the same for every method: the ceilings."""
     groups = true_groups(scene.rig, scene.detections, scene.truth)
     settings = Sort3D().resolve(scene.rig, scene.detections).settings
@@ -93,7 +93,7 @@ def common(scene: Scene, gate: float) -> dict[str, Tracks]:
     return {KALMAN: linked, CEILING: identified(scene, linked, gate)}
 
 
-def identified(scene: Scene, tracks: Tracks, gate: float) -> Tracks:
+def identified(scene: StageScene, tracks: Tracks, gate: float) -> Tracks:
     """Give each observed point of tracks to the animal that more than half of its detections show.
 
     Points of nobody, and those farther than ``gate`` (world units) from their animal, are dropped, as a perfect linker
@@ -123,7 +123,7 @@ def identified(scene: Scene, tracks: Tracks, gate: float) -> Tracks:
     )  # fmt: skip
 
 
-def published_stages(scene: Scene, method: Paper) -> tuple[dict[str, Tracks], list[ScoreBin], dict[str, int]]:
+def published_stages(scene: StageScene, method: Paper) -> tuple[dict[str, Tracks], list[ScoreBin], dict[str, int]]:
     """Run the published method with true pairs, with true grouping and with true groups.
 
     Also returns how well its scores part pairs, and what becomes of each animal in its grouping.

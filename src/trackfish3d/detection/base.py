@@ -24,7 +24,7 @@ class DetectorSettings(BaseModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class FrameDetections:
     """Detections of one picture: ``columns`` (K,) each by name, and the masks they came from, if there are any."""
 
     columns: dict[str, NDArray[np.float64]]
@@ -34,7 +34,7 @@ class Seen:
         return len(self.columns["u"])
 
     @classmethod
-    def from_masks(cls, masks: list[Blob], score: NDArray[np.float64]) -> "Seen":
+    def from_masks(cls, masks: list[Blob], score: NDArray[np.float64]) -> "FrameDetections":
         """Centroids, boxes and moments of masks; ``score`` (K,)."""
         facts = shapes(masks)
         sums = np.array([m.sums for m in masks]).reshape(-1, 11)
@@ -43,7 +43,7 @@ class Seen:
         return cls({**columns, "score": score}, tuple(masks))
 
     @classmethod
-    def from_boxes(cls, boxes: NDArray[np.float64], score: NDArray[np.float64]) -> "Seen":
+    def from_boxes(cls, boxes: NDArray[np.float64], score: NDArray[np.float64]) -> "FrameDetections":
         """Boxes (K, 4) x1, y1, x2, y2 alone: the centroid is the middle, moments are not known."""
         boxes = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
         columns = {name: boxes[:, k] for k, name in enumerate(("x1", "y1", "x2", "y2"))}
@@ -77,7 +77,7 @@ class Detector(ABC):
         return {}
 
     @abstractmethod
-    def see(self, picture: Picture) -> Seen:
+    def see(self, picture: Picture) -> FrameDetections:
         """Find the animals in the next picture; pictures come in ascending numbers."""
 
     def state(self) -> dict[str, NDArray[Any]]:

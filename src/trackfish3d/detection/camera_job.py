@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from .. import __version__
 from ..media.video import Video
 from ..media.video_checks import examine
-from .base import Detector, Seen
-from .checkpoints import Parts
+from .base import Detector, FrameDetections
+from .checkpoints import Checkpoints
 from .preview import panel, write_picture
 from .registry import make_detector
 
@@ -49,7 +49,7 @@ class CameraResult:
 def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
     """Detect in one video, part by part; goes on after the last part that is there."""
     video = Video.open(job.video)
-    parts = Parts(job.work / job.name, PART_FRAMES)
+    parts = Checkpoints(job.work / job.name, PART_FRAMES)
     facts = job.video.stat()
     detector = make_detector(job.detector, job.settings)
     stamp = {
@@ -77,11 +77,11 @@ def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
 
 
 def _run(
-    video: Video, detector: Detector, parts: Parts, done: int, job: CameraJob, progress: Callable[[int], None]
+    video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Callable[[int], None]
 ) -> None:
     """Read pictures ahead in a thread, see them here, and write each part as it is full."""
     shown = {round((k + 0.5) * video.count / PREVIEWS) for k in range(PREVIEWS)}
-    frames: list[tuple[int, Seen]] = []
+    frames: list[tuple[int, FrameDetections]] = []
     k = done
     for picture in read_ahead(video.read(done * PART_FRAMES, threads=job.threads)):
         while picture.number >= (k + 1) * PART_FRAMES:

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..core.files import atomic_path, renew_folder
-from .base import COLUMNS, Seen
+from .base import COLUMNS, FrameDetections
 
 
 @dataclass(frozen=True)
-class Parts:
+class Checkpoints:
     """Folder of one camera's parts; part k holds the frames ``k * length`` to ``(k + 1) * length``.
 
     A part is written before the state that follows it: what a stopped run left is either whole or taken again.
@@ -42,7 +42,7 @@ class Parts:
             done += 1
         return done
 
-    def write(self, k: int, frames: list[tuple[int, Seen]], state: dict[str, NDArray[Any]]) -> None:
+    def write(self, k: int, frames: list[tuple[int, FrameDetections]], state: dict[str, NDArray[Any]]) -> None:
         """Write part ``k`` and the detector's state after it."""
         columns: dict[str, Any] = {
             "frame": np.concatenate([np.full(len(s), n, np.int64) for n, s in frames] or [np.zeros(0, np.int64)])
@@ -93,7 +93,7 @@ class Parts:
         return self.folder / f"state_{k:06d}.npz"
 
 
-def tables(parts: list[Parts], count: int) -> Iterator[list[pa.Table | None]]:
+def tables(parts: list[Checkpoints], count: int) -> Iterator[list[pa.Table | None]]:
     """Give, for each of ``count`` parts, the tables of all cameras."""
     for k in range(count):
         yield [p.read(k) for p in parts]

@@ -20,7 +20,7 @@ from ..media.video import Video
 from ..recordings import Detections, Recording
 from .base import COLUMNS
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
-from .checkpoints import Parts, tables
+from .checkpoints import Checkpoints, tables
 from .registry import make_detector
 
 Progress = Callable[[str, int, int], None]
@@ -144,7 +144,7 @@ def _settle(recording: Recording, results: list[CameraResult]) -> None:
 def _pieces(recording: Recording, results: list[CameraResult], work: Path) -> Iterator[Detections]:
     """Yield detections of all cameras, part by part, so that no long video is ever whole in memory."""
     names = recording.rig.names
-    parts = [Parts(work / r.name, PART_FRAMES) for r in results]
+    parts = [Checkpoints(work / r.name, PART_FRAMES) for r in results]
     for row in tables(parts, max(r.parts for r in results)):
         here = [(recording.rig.index(r.name), t) for r, t in zip(results, row, strict=True) if t is not None]
         known = [c for c in COLUMNS if all(c in t.column_names for _, t in here)]

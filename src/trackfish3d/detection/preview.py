@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.files import atomic_path
-from .base import Seen
+from .base import FrameDetections
 from .masks import kernels as mask_kernels
 from .masks.blobs import Blob
 
@@ -18,7 +18,7 @@ _COLOURS = np.array(
 )
 
 
-def draw_seen(rgb: Bytes, seen: Seen) -> Bytes:
+def draw_seen(rgb: Bytes, seen: FrameDetections) -> Bytes:
     """Return the picture (H, W, 3) with an outline around every mask, or the box where there are no masks."""
     out = rgb.copy()
     for k in range(len(seen)):
@@ -49,7 +49,7 @@ def _box(picture: Bytes, box: list[float], colour: Bytes) -> None:
     picture[y1 : y2 + 1, [x1, x2]] = colour
 
 
-def panel(rgb: Bytes, seen: Seen) -> Bytes:
+def panel(rgb: Bytes, seen: FrameDetections) -> Bytes:
     """Whole picture, reduced, beside its liveliest part in full resolution; (h, 2 * 960, 3)."""
     drawn = draw_seen(rgb, seen)
     step = max(1, -(-rgb.shape[1] // WIDTH))

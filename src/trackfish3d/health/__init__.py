@@ -1,6 +1,6 @@
 """Whether a recording's cameras agree: calibration, synchronisation and water, judged without ground truth."""
 
-from .agreement import Sample, View, pair_errors
+from .agreement import Sample, ViewErrors, pair_errors
 from .verdict import Health, examine
 
-__all__ = ["Health", "Sample", "View", "examine", "pair_errors"]
+__all__ = ["Health", "Sample", "ViewErrors", "examine", "pair_errors"]

@@ -71,7 +71,7 @@ class Matches:
 
 
 @dataclass(frozen=True)
-class View:
+class ViewErrors:
     """All detections of one camera as that camera sees them: rays (6, N), fans (N, 21), rows (N,), frames (N,)."""
 
     ray: Array
@@ -80,7 +80,7 @@ class View:
     frame: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sample: Sample, camera: Camera, index: int) -> "View":
+    def of(cls, sample: Sample, camera: Camera, index: int) -> "ViewErrors":
         """Look at the detections of the `index`-th camera with `camera`, which may differ from the recording's."""
         det = sample.detections
         row = np.flatnonzero(det.camera == index)
@@ -89,7 +89,7 @@ class View:
         return cls(ray, fan, row, det.frame[row])
 
 
-def pair_errors(sample: Sample, a: View, b: View, shift: int = 0) -> Matches:
+def pair_errors(sample: Sample, a: ViewErrors, b: ViewErrors, shift: int = 0) -> Matches:
     """Match view `a` at each sampled frame with view `b` `shift` frames later, frame by frame, optimally."""
     error, first, second, block = _match(
         a.ray,
@@ -144,7 +144,7 @@ def _errors(ray, fan, begin, end, others, first, last):  # type: ignore[no-untyp
     return error
 
 
-def meeting_points(a: View, b: View, matches: Matches) -> Array:
+def meeting_points(a: ViewErrors, b: ViewErrors, matches: Matches) -> Array:
     """(M, 3) where the rays of matched detections come nearest; pairs whose rays never meet are left out."""
     ray_a, ray_b = a.ray[:, np.searchsorted(a.row, matches.first)], b.ray[:, np.searchsorted(b.row, matches.second)]
     origins = np.stack([ray_a[:3], ray_b[:3]]).transpose(2, 0, 1).reshape(-1, 3)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from .agreement import Sample, View, mean_per_block, pair_errors
+from .agreement import Sample, ViewErrors, mean_per_block, pair_errors
 
 SHIFTS = np.arange(-5, 6)
 _CERTAIN = 4.0  # standard errors by which another shift must be better
@@ -13,7 +13,7 @@ _GAIN = 0.05  # and by how much of the error
 _ANIMAL = 0.01  # and by how much of an animal's size: mask centroids lean along the body, which looks like a delay
 
 
-def shift_table(sample: Sample, views: list[View]) -> dict[tuple[int, int], NDArray[np.float64]]:
+def shift_table(sample: Sample, views: list[ViewErrors]) -> dict[tuple[int, int], NDArray[np.float64]]:
     """Mean error (S, F) of each pair of cameras in each sampled frame, with the second one shifted by `SHIFTS`."""
     return {
         (a, b): np.stack(

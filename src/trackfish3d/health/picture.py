@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..cameras import Camera, CameraRig
 from ..core.files import atomic_path
 from ..recordings import Detections
-from .agreement import Sample, View, meeting_points, pair_errors
+from .agreement import Sample, ViewErrors, meeting_points, pair_errors
 
 Array = NDArray[np.float64]
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")
@@ -19,7 +19,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 def animals(rig: CameraRig, detections: Detections, frames: int = 60) -> Array:
     """(N, 3) points of the best-matched detections of a few frames, to show where the animals are."""
     sample = Sample.draw(detections, frames)
-    views = [View.of(sample, camera, c) for c, camera in enumerate(rig)]
+    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
     points = [np.zeros((0, 3))]
     for a, b in pairwise(views):
         m = pair_errors(sample, a, b)

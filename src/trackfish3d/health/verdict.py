@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig
 from ..recordings import Recording
-from .agreement import Matches, Sample, View, pair_errors, typical
+from .agreement import Matches, Sample, ViewErrors, pair_errors, typical
 from .clock import SHIFTS, late_by, shift_table
-from .water import Water, guess_water, typical_error
+from .water import WaterFit, guess_water, typical_error
 
 _CHANCE_LAGS = (37, 61, 97)
 
@@ -43,7 +43,7 @@ class Health:
     typical_error_px: float
     chance_error_px: float
     other_water_px: float
-    water: Water | None
+    water: WaterFit | None
     problems: tuple[str, ...] = field(default=())
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def examine(recording: Recording, frames: int = 200) -> Health:
     if len(rig) < 2:
         alone = _camera(recording, sample, 0, {}, 0, np.zeros(len(SHIFTS)))
         return Health((alone,), np.nan, np.nan, np.nan, None, ("only one camera: 3D needs two or more",))
-    views = [View.of(sample, camera, c) for c, camera in enumerate(rig)]
+    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
     table = shift_table(sample, views)
     late = late_by(table, len(rig), sample.cap_px)
     pairs = {(a, b): pair_errors(sample, views[a], views[b]) for a, b in combinations(range(len(rig)), 2)}
@@ -68,7 +68,7 @@ def examine(recording: Recording, frames: int = 200) -> Health:
     chance = _chance(sample, views)
     water, other = None, np.nan
     if rig.refractive:
-        other = typical_error(sample, [View.of(sample, c.without_water(), i) for i, c in enumerate(rig)])
+        other = typical_error(sample, [ViewErrors.of(sample, c.without_water(), i) for i, c in enumerate(rig)])
     elif np.isfinite(error) and not late.any():
         water = guess_water(Sample.draw(detections, 60), rig)
     offsets = recording.info.time_offset_frames
@@ -85,7 +85,7 @@ def _curve(table: dict[tuple[int, int], NDArray[np.float64]], c: int, b: int) ->
     return np.asarray(mean if c > b else mean[::-1])
 
 
-def _chance(sample: Sample, views: list[View]) -> float:
+def _chance(sample: Sample, views: list[ViewErrors]) -> float:
     """Typical error of matching views of different times: what no agreement at all looks like."""
     errors = [pair_errors(sample, views[0], views[b], lag).error for b in range(1, len(views)) for lag in _CHANCE_LAGS]
     return typical(np.concatenate(errors))
@@ -131,7 +131,7 @@ def _problems(
     error: float,
     chance: float,
     other_water: float,
-    water: Water | None,
+    water: WaterFit | None,
     cap_px: float,
     offsets: dict[str, int],
 ) -> list[str]:

@@ -7,14 +7,14 @@ import numpy as np
 
 from ..cameras import Camera, CameraRig, Interface
 from ..cameras.interface import WATER
-from .agreement import Sample, View, meeting_points, pair_errors, typical
+from .agreement import Sample, ViewErrors, meeting_points, pair_errors, typical
 
 _STEPS = 5
 _ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Water:
+class WaterFit:
     """Typical error in px without and with a guessed flat surface before each camera, and the guess in words."""
 
     without_px: float
@@ -27,12 +27,12 @@ class Water:
         return self.with_px < 0.75 * self.without_px and self.without_px - self.with_px > 0.5
 
 
-def typical_error(sample: Sample, views: list[View]) -> float:
+def typical_error(sample: Sample, views: list[ViewErrors]) -> float:
     """Typical matched error in px over all pairs of views."""
     return typical(np.concatenate([pair_errors(sample, a, b).error for a, b in combinations(views, 2)]))
 
 
-def guess_water(sample: Sample, rig: CameraRig) -> Water:
+def guess_water(sample: Sample, rig: CameraRig) -> WaterFit:
     """Try a flat surface across each world axis that cameras look along, at the place that fits best.
 
     The surface of a tank and its glass are square to the axes of nearly every rig's world, and cameras that look the
@@ -40,11 +40,11 @@ def guess_water(sample: Sample, rig: CameraRig) -> Water:
     enough to tell that water is missing, not to calibrate it.
     """
     bare = [camera.without_water() for camera in rig]
-    views = [View.of(sample, camera, c) for c, camera in enumerate(bare)]
+    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(bare)]
     start = typical_error(sample, views)
     animals = np.concatenate([meeting_points(a, b, pair_errors(sample, a, b)) for a, b in combinations(views, 2)])
     if not len(animals):
-        return Water(start, start, ())
+        return WaterFit(start, start, ())
     sides: dict[tuple[int, float], list[int]] = {}
     for c, camera in enumerate(bare):
         sides.setdefault(_axis_of_sight(camera), []).append(c)
@@ -58,7 +58,7 @@ def guess_water(sample: Sample, rig: CameraRig) -> Water:
         trial = list(views)
         for side, share in shares.items():
             for c in sides[side]:
-                trial[c] = View.of(sample, _with_surface(bare[c], *side, place(side, share)), c)
+                trial[c] = ViewErrors.of(sample, _with_surface(bare[c], *side, place(side, share)), c)
         return typical_error(sample, trial)
 
     # Water before one camera alone may be worse than none, so all sides are tried at once before each is refined.
@@ -79,7 +79,7 @@ def guess_water(sample: Sample, rig: CameraRig) -> Water:
         f"{', '.join(bare[c].name for c in members)}: near {'xyz'[side[0]]} = {place(side, shares[side]):.3g}"
         for side, members in sides.items()
     )
-    return Water(start, best, words)
+    return WaterFit(start, best, words)
 
 
 def _with_surface(camera: Camera, axis: int, sign: float, place: float) -> Camera:

@@ -23,7 +23,7 @@ from ..detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, jo
 from .ghosts import Ghosts
 
 
-class DetectorSettings(BaseModel):
+class DetectorRates(BaseModel):
     """Rates of the detector model; ``fish`` below means one fish in one view of one frame."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,7 +51,7 @@ class DetectorSettings(BaseModel):
     score_spread: float = Field(gt=0, description="standard deviation of scores of real fish")
 
     @classmethod
-    def fitted(cls) -> DetectorSettings:
+    def fitted(cls) -> DetectorRates:
         """Rates fitted to the real detector."""
         text = resources.files("trackfish3d.synfish").joinpath("data/detector.json").read_text()
         return cls.model_validate(json.loads(text)["rates"])
@@ -90,7 +90,7 @@ class IdealDetector:
 class FittedDetector:
     """A detector with the failures of a real one; keeps the luck of every fish in every view over time."""
 
-    def __init__(self, settings: DetectorSettings, fish: int, cameras: int, seed: int) -> None:
+    def __init__(self, settings: DetectorRates, fish: int, cameras: int, seed: int) -> None:
         self.settings = settings
         self._rng = np.random.default_rng([seed, 7])
         # Standard normal luck of each fish in each view; an AR(1) process, so misses come in bursts while
@@ -255,5 +255,5 @@ def make_detector(name: str, fish: int, cameras: int, seed: int) -> Detector:
     if name == "ideal":
         return IdealDetector()
     if name == "detector":
-        return FittedDetector(DetectorSettings.fitted(), fish, cameras, seed)
+        return FittedDetector(DetectorRates.fitted(), fish, cameras, seed)
     raise InputError(f"detector model '{name}' is not known; choose ideal or detector")

@@ -1,11 +1,12 @@
-"""Small constructed scenes with everything known: paths, their detections, and the belief that made them."""
+"""Small constructed scenes with everything known: paths, their detections, and the model that made them."""
 
 import numpy as np
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.methods.joint.model import Belief, Sights
+from trackfish3d.methods.joint.model import TrackingModel
+from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.refine import filtered
-from trackfish3d.methods.joint.refinement.trajectories import Paths
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.recordings import Detections
 from trackfish3d.synfish.rigs import look_at
 
@@ -42,10 +43,10 @@ def seen(rig, position, noise, seed=0, missed=None):
     return detections, rows
 
 
-def belief(rig, noise, acceleration, velocity=0.1, **changes):
+def model(rig, noise, acceleration, velocity=0.1, **changes):
     """What made the scene; sizes say nothing, since all are the same."""
     n = len(rig)
-    return Belief(
+    return TrackingModel(
         noise=np.full(n, noise / np.hypot(BOX, BOX)), acceleration=acceleration, velocity=velocity,
         dart=12 * acceleration, clear=np.full(n, 0.98), hidden=np.full(n, 0.7), clutter=np.full(n, 1e-7), births=1e-4,
         body_length=LENGTH, scales=np.zeros(3),
@@ -58,9 +59,9 @@ def paths_of(rig, detections, known, pieces):
     frame = np.concatenate([np.asarray(f) for _, f, _, _ in pieces])
     state = np.zeros((len(name), 6))
     state[:, :3] = np.concatenate([p for *_, p in pieces])
-    paths = Paths(name, frame, np.concatenate([m for _, _, m, _ in pieces]), state, np.zeros((len(name), 6, 6)))
+    paths = Trajectories(name, frame, np.concatenate([m for _, _, m, _ in pieces]), state, np.zeros((len(name), 6, 6)))
     paths = paths.renamed(paths.name)
-    return filtered(rig, Sights.of(rig, detections, known), paths, known)
+    return filtered(rig, Observations.of(rig, detections, known), paths, known)
 
 
 def wander(frames, acceleration, start, seed=0):

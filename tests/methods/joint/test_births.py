@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras.triangulation import triangulate_ml
-from trackfish3d.methods.joint.initiation import sightings
+from trackfish3d.methods.joint.initiation import initiate
 from trackfish3d.synfish.rigs import common_point, random_rig, tank_rig
 
 from . import plain
@@ -38,7 +38,7 @@ class Frame:
 
     def run(self, free=None, known=None, spread=10.0):
         n, views = len(self.camera), len(self.rig)
-        return sightings(
+        return initiate(
             self.rig.packed, np.array([c.size for c in self.rig], float),
             np.concatenate([r.origin for r in self.rays]), np.concatenate([r.direction for r in self.rays]),
             self.camera, self.begin, self.pixel[:, 0].copy(), self.pixel[:, 1].copy(), np.full(n, NOISE),

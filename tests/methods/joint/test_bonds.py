@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.joint.pair_odds import NO_BONDS, Bonds, add_bonds
+from trackfish3d.methods.joint.pair_odds import NO_ODDS, PairOdds, add_pair_odds
 
 
 def test_pairs_of_a_set_count_once_each_and_views_share():
@@ -14,7 +14,7 @@ def test_pairs_of_a_set_count_once_each_and_views_share():
     first, second = first[keep], second[keep]
     odds = rng.normal(0, 2, len(first))
     order = rng.permutation(len(first))
-    bonds = Bonds.of(n + start, first[order] + start, second[order] + start, odds[order])
+    pair_odds = PairOdds.of(n + start, first[order] + start, second[order] + start, odds[order])
     table = {(a, b): o for a, b, o in zip(first, second, odds, strict=True)}
     sets = np.array([[0, 4, 8], [1, -1, 9], [-1, 5, -1], [-1, -1, -1], [2, 6, 11]])
     value = rng.normal(0, 1, len(sets))
@@ -24,11 +24,11 @@ def test_pairs_of_a_set_count_once_each_and_views_share():
         pairs = [table.get((a, b), 0.0) for i, a in enumerate(held) for b in held[i + 1 :]]
         if pairs:
             want[h] += sum(pairs) / (len(held) - 1)
-    add_bonds(value, sets, start, *bonds)
+    add_pair_odds(value, sets, start, *pair_odds)
     assert value == pytest.approx(want)
 
 
 def test_no_network_says_nothing():
     value = np.array([1.0, 2.0])
-    add_bonds(value, np.array([[0, 1], [1, 2]]), 0, *NO_BONDS)
+    add_pair_odds(value, np.array([[0, 1], [1, 2]]), 0, *NO_ODDS)
     assert value.tolist() == [1.0, 2.0]

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from trackfish3d.methods.joint.method import Joint
-from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.confidence import NO_SWAP, PLAIN, SCORES, WEIGHTS, link_confidence, suspects
-from trackfish3d.methods.joint.refinement.refine import Mended, mend
+from trackfish3d.methods.joint.refinement.refine import Refined, refine
 from trackfish3d.methods.joint.refinement.repair import Swaps
-from trackfish3d.methods.joint.refinement.trajectories import Paths
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.joint.settings import JointSettings
 from trackfish3d.methods.suspects import Suspect, write_suspects
 
-from .scenes import belief, crossed_rig, paths_of, seen, wander
+from .scenes import crossed_rig, model, paths_of, seen, wander
 
 RIG = crossed_rig(3)
 NOISE, ACCELERATION = 2.0, 0.004
@@ -28,19 +28,19 @@ def meeting_of_two(together):
     return np.stack([one, one * [1, -1, -1]], 1)
 
 
-def mended(position, pieces=None):
+def refined(position, pieces=None):
     detections, rows = seen(RIG, position, NOISE)
-    known = belief(RIG, NOISE, ACCELERATION)
+    known = model(RIG, NOISE, ACCELERATION)
     frames = np.arange(len(position))
     cut = (
         [(a, frames, rows[:, a], position[:, a]) for a in range(position.shape[1])] if pieces is None else pieces(rows)
     )
     paths = paths_of(RIG, detections, known, cut)
-    return mend(RIG, Sights.of(RIG, detections, known), paths, known, JointSettings())
+    return refine(RIG, Observations.of(RIG, detections, known), paths, known, JointSettings())
 
 
 def test_an_encounter_that_nothing_decides_is_listed():
-    found = suspects(mended(meeting_of_two(30)))
+    found = suspects(refined(meeting_of_two(30)))
     assert len(found) == 1
     assert (found[0].track, found[0].other, found[0].kind) == (0, 1, "swap")
     assert 20 <= found[0].first <= found[0].last <= 70
@@ -50,9 +50,9 @@ def test_an_encounter_that_nothing_decides_is_listed():
 def test_a_clear_crossing_is_not():
     t = np.arange(60)
     one = np.stack([0.04 * (t - 30), np.full(60, 0.1), np.zeros(60)], 1)
-    assert suspects(mended(np.stack([one, -one], 1))) == []
+    assert suspects(refined(np.stack([one, -one], 1))) == []
     apart = np.stack([wander(60, ACCELERATION, [x, 0, 0, 0, 0.01, 0], k) for k, x in enumerate((-2, 2))], 1)
-    assert suspects(mended(apart)) == []
+    assert suspects(refined(apart)) == []
 
 
 def torn(position, end, begin):
@@ -71,7 +71,7 @@ def test_a_long_gap_is_a_doubtful_join():
     position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
     chances = []
     for begin in (24, 32, 45):
-        found = suspects(mended(position, torn(position, 20, begin)), least=0.0)
+        found = suspects(refined(position, torn(position, 20, begin)), least=0.0)
         assert [(s.first, s.last, s.track, s.other, s.kind) for s in found] == [(19, begin, 0, 0, "join")]
         chances.append(found[0].probability)
     assert 0 < chances[0] < chances[1] < chances[2] < 0.5
@@ -81,7 +81,7 @@ def test_a_past_that_does_not_fit_the_future_is_more_doubtful():
     position = wander(60, ACCELERATION / 4, [-1, 0, 0, 0.02, 0, 0])[:, None]
     moved = position.copy()
     moved[30:] += [0, 0.5, 0]
-    chances = [suspects(mended(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
+    chances = [suspects(refined(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
     assert chances[1] > 3 * chances[0]
 
 
@@ -91,7 +91,7 @@ def by_hand(frames, odds, lost=(), score=10.0, joins=()):
     members = np.zeros((2 * n, 2), int)
     for a, b in lost:
         members[n + a + 1 : n + b] = -1
-    paths = Paths(
+    paths = Trajectories(
         np.repeat([0, 1], n),
         np.tile(np.arange(n), 2),
         members,
@@ -103,7 +103,7 @@ def by_hand(frames, odds, lost=(), score=10.0, joins=()):
     scores[[0, n]] = np.inf
     for a, b in lost:
         scores[n + (a + b) // 2] = score
-    return Mended(paths, Swaps(at, at + n, np.array(odds, float)), scores, np.array(joins, int).reshape(-1, 3))
+    return Refined(paths, Swaps(at, at + n, np.array(odds, float)), scores, np.array(joins, int).reshape(-1, 3))
 
 
 def curve(score, frames, odds=NO_SWAP):
@@ -167,11 +167,11 @@ def test_in_the_same_place_odds_are_taken_at_their_word():
 def test_the_greatest_odds_of_several_partners_count():
     met = Swaps(np.array([10, 10]), np.array([110, 210]), np.array([1.0, -2.0]))
     n = 100
-    paths = Paths(
+    paths = Trajectories(
         np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3), np.zeros((3 * n, 2), int), np.repeat(np.eye(3, 6), n, 0),
         np.tile(0.01 * np.eye(6), (3 * n, 1, 1)),
     )  # fmt: skip
-    found = suspects(Mended(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int)), 0.0)
+    found = suspects(Refined(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int)), 0.0)
     assert {(s.track, s.other): pytest.approx(s.probability) for s in found} == {
         (0, 1): curve(20, 1, 1), (0, 2): curve(20, 1, -2),
     }  # fmt: skip

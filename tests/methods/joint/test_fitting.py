@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from trackfish3d.methods.joint.fit.estimate import climb, disagreement, fit, linearised
-from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.joint.observations import Observations
 
-from .scenes import BOX, belief, crossed_rig, paths_of, seen, wander
+from .scenes import BOX, crossed_rig, model, paths_of, seen, wander
 
 FRAMES, ANIMALS = 120, 6
 
@@ -18,7 +18,7 @@ def simulated(noise, acceleration, cameras=3, missed=0.0, seed=0):
     position = np.stack([wander(FRAMES, acceleration, s, seed + k) for k, s in enumerate(starts)], 1)
     lost = rng.random((FRAMES, ANIMALS, cameras)) < missed
     detections, rows = seen(rig, position, noise, seed, lost)
-    truth = belief(rig, noise, acceleration)
+    truth = model(rig, noise, acceleration)
     pieces = [(a, np.arange(FRAMES), rows[:, a], position[:, a]) for a in range(ANIMALS)]
     return rig, detections, truth, pieces
 
@@ -30,7 +30,7 @@ def test_noise_and_acceleration_are_found_again(noise, acceleration, wrong, came
     rig, detections, truth, pieces = simulated(noise, acceleration, cameras)
     first = truth.with_(noise=truth.noise * wrong, acceleration=acceleration / wrong)
     paths = paths_of(rig, detections, first, pieces)
-    found = fit(rig, Sights.of(rig, detections, first), paths, FRAMES, first, 0.01)
+    found = fit(rig, Observations.of(rig, detections, first), paths, FRAMES, first, 0.01)
     np.testing.assert_allclose(found.noise, truth.noise, rtol=0.2)
     assert found.acceleration == pytest.approx(acceleration, rel=0.2)
     speed = np.sqrt(np.mean(np.diff(np.stack([p[3] for p in pieces]), axis=1) ** 2))
@@ -54,7 +54,7 @@ def test_misfit_is_chi_squared():
     """Views of one point disagree by their noise: mean squared misfit 2 C - 3 for C views."""
     rig, detections, truth, pieces = simulated(2.0, 0.004)
     paths = paths_of(rig, detections, truth, pieces)
-    s = Sights.of(rig, detections, truth)
+    s = Observations.of(rig, detections, truth)
     lines = linearised(rig.packed, paths.members, paths.state, 1e-4)
     misfit, freedom = disagreement(paths.members, *lines, s.u, s.v, s.noise)
     assert (freedom == 3).all()
@@ -66,7 +66,7 @@ def test_chances_and_false_detections_are_counted():
     rig, detections, truth, pieces = simulated(2.0, 0.004, missed=0.2)
     held = [p for p in pieces if p[0] < ANIMALS - 1]  # nobody follows the last one: its detections are unexplained
     paths = paths_of(rig, detections, truth, held)
-    found = fit(rig, Sights.of(rig, detections, truth), paths, FRAMES, truth, 0.01)
+    found = fit(rig, Observations.of(rig, detections, truth), paths, FRAMES, truth, 0.01)
     np.testing.assert_allclose(found.clear, 0.8, atol=0.06)
     assert (found.hidden <= found.clear).all()
     extra = 0.8 * FRAMES / (FRAMES * 1000 * 800)
@@ -89,7 +89,7 @@ def test_scales_of_size_and_axis():
         rig.names, **columns, **boxes, area=half**2, angle=angle, major=np.full(n, 9.0), minor=np.full(n, 3.0)
     )
     paths = paths_of(rig, shaped, truth, pieces)
-    scales = fit(rig, Sights.of(rig, shaped, truth), paths, FRAMES, truth, 0.01).scales
+    scales = fit(rig, Observations.of(rig, shaped, truth), paths, FRAMES, truth, 0.01).scales
     # the median of |a - b| of two Laplace variables of scale s is 1.146 s; that of one is 0.693 s
     assert scales[0] == pytest.approx(0.03 * 1.146 / 0.693, rel=0.1)
     assert scales[1] == pytest.approx(np.sqrt(2) * np.hypot(np.std(own), 0.03 * np.sqrt(2)), rel=0.1)
@@ -100,4 +100,4 @@ def test_too_short_tracks_change_nothing():
     rig, detections, truth, pieces = simulated(2.0, 0.004)
     short = [(a, f[:6], r[:6], p[:6]) for a, f, r, p in pieces]
     paths = paths_of(rig, detections, truth, short)
-    assert fit(rig, Sights.of(rig, detections, truth), paths, 6, truth, 0.01) is truth
+    assert fit(rig, Observations.of(rig, detections, truth), paths, 6, truth, 0.01) is truth

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from trackfish3d.methods.joint.engine import Engine
-from trackfish3d.methods.joint.live_tracks import Ahead
+from trackfish3d.methods.joint.live_tracks import FutureFrames
 from trackfish3d.methods.joint.lookahead import alternatives
-from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.packing import pack
-from trackfish3d.methods.joint.refinement.trajectories import Paths
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.joint.settings import JointSettings
 
-from .scenes import belief, crossed_rig, seen
+from .scenes import crossed_rig, model, seen
 
 NOISE, ACCELERATION, SPEED, FRAMES = 4.0, 0.004, 0.005, 80
 
@@ -30,12 +30,12 @@ def crossing(seed):
 
 def kept(rig, detections, rows, horizon):
     """Whether both animals are one track from before the crossing to after it; and the engine."""
-    known = belief(rig, NOISE, ACCELERATION, velocity=2 * SPEED)
-    engine, sights = Engine(rig, known, JointSettings(horizon=horizon)), Sights.of(rig, detections, known)
+    known = model(rig, NOISE, ACCELERATION, velocity=2 * SPEED)
+    engine, obs = Engine(rig, known, JointSettings(horizon=horizon)), Observations.of(rig, detections, known)
     for k, frame in enumerate(detections.frames):
-        engine.step(int(frame), detections.at(k), sights, Ahead(detections.frames, detections.offsets, k))
+        engine.step(int(frame), detections.at(k), obs, FutureFrames(detections.frames, detections.offsets, k))
     engine.finish()
-    paths = Paths.of(engine.logs, engine.confirmed)
+    paths = Trajectories.of(engine.logs, engine.confirmed)
     whose = np.empty(len(detections), int)
     for animal in range(2):
         whose[rows[:, animal]] = animal

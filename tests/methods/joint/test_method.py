@@ -136,8 +136,8 @@ def test_points_without_boxes(cameras):
     assert found.clear.mota > 0.99  # an animal that one of two cameras saw in the first frame begins later
     assert found.clear.switches == found.clear.false_positives == 0
     assert found.clear.tracks == 6
-    assert method.belief.points
-    assert (method.belief.scales == 0).all()  # size and axis say nothing
+    assert method.model.points
+    assert (method.model.scales == 0).all()  # size and axis say nothing
 
 
 def test_a_dark_camera_is_as_good_as_none(recorded):

@@ -5,8 +5,8 @@ import pytest
 
 from tests.methods.worlds import observe, swim
 from trackfish3d.methods.joint.engine import Engine
-from trackfish3d.methods.joint.fit.initialise import believe
-from trackfish3d.methods.joint.model import Sights
+from trackfish3d.methods.joint.fit.initialise import initial_model
+from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.online import OnlineJoint
 from trackfish3d.methods.joint.settings import JointSettings
 from trackfish3d.recordings import Detections
@@ -27,14 +27,14 @@ def frame_of(detections, frame):
 def test_live_decisions_are_those_on_a_recording(world):
     rig, detections = world
     settings = JointSettings(horizon=0)
-    known = believe(rig, detections, settings)
-    engine, sights = Engine(rig, known, settings), Sights.of(rig, detections, known)
+    known = initial_model(rig, detections, settings)
+    engine, obs = Engine(rig, known, settings), Observations.of(rig, detections, known)
     live = OnlineJoint(rig, known, settings)
     some = 0
     for k, frame in enumerate(detections.frames):
-        log = engine.step(int(frame), detections.at(k), sights)
+        log = engine.step(int(frame), detections.at(k), obs)
         now = live.update(frame_of(detections, frame), int(frame))
-        sure = np.isin(log.name, engine.pool.name[engine.pool.confirmed])
+        sure = np.isin(log.name, engine.live.name[engine.live.confirmed])
         order = np.argsort(log.name[sure])
         np.testing.assert_array_equal(now.track, log.name[sure][order])
         np.testing.assert_allclose(now.position, log.state[sure, :3][order], atol=1e-9)
@@ -47,7 +47,7 @@ def test_live_decisions_are_those_on_a_recording(world):
 
 def test_new_animals_come_after_a_window(world):
     rig, detections = world
-    live = OnlineJoint(rig, believe(rig, detections, JointSettings()))
+    live = OnlineJoint(rig, initial_model(rig, detections, JointSettings()))
     count = [len(live.update(frame_of(detections, f), int(f))) for f in range(60)]
     assert count[:10] == [0] * 10
     assert count[11] >= 5
@@ -71,7 +71,7 @@ def test_nothing_to_fit_and_nothing_to_see(world):
 
 def test_tracks_live_on_through_frames_without_detections(world):
     rig, detections = world
-    live = OnlineJoint(rig, believe(rig, detections, JointSettings()))
+    live = OnlineJoint(rig, initial_model(rig, detections, JointSettings()))
     dark = range(30, 34)
     names = {}
     for f in range(60):

@@ -23,7 +23,7 @@ def unit(x):
 
 
 class SlowTracker:
-    """As `PublishedTracker`, but for the one-by-one way it works."""
+    """As `PaperTracker`, but for the one-by-one way it works."""
 
     def __init__(self, settings, predict):
         self.settings, self.predict = settings, predict

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.paper.tracker import PublishedTracker, TrackerSettings
+from trackfish3d.methods.paper.tracker import PaperTracker, TrackerSettings
 
 from .slow_published import SlowTracker
 
@@ -14,7 +14,7 @@ def walk(frames, start, velocity):
 
 def run(paths, embeddings, missing=(), settings=None, predict=None):
     """Feed paths (A, F, 3) with constant embeddings (A, D); `missing` holds (animal, frame). Numbers (A, F), -1."""
-    tracker = PublishedTracker(settings, predict)
+    tracker = PaperTracker(settings, predict)
     paths = np.asarray(paths)
     numbers = np.full(paths.shape[:2], -1)
     for f in range(paths.shape[1]):
@@ -72,7 +72,7 @@ def test_a_fragment_is_stitched_to_the_one_it_resembles():
 
 @pytest.mark.parametrize(("where", "embedding"), [([2.5, 0, 0], AXES[0]), ([0.5, 0, 0], AXES[1])])
 def test_far_or_unlike_fragments_stay_apart(where, embedding):
-    tracker = PublishedTracker()
+    tracker = PaperTracker()
     first = tracker.update(0, np.zeros((1, 3)), AXES[:1])[0]
     second = tracker.update(40, np.array([where]), embedding[None])[0]
     final = tracker.finish()
@@ -80,7 +80,7 @@ def test_far_or_unlike_fragments_stay_apart(where, embedding):
 
 
 def test_one_end_is_joined_to_one_beginning_only():
-    tracker = PublishedTracker()
+    tracker = PaperTracker()
     tracker.update(0, np.zeros((1, 3)), AXES[:1])
     two = tracker.update(40, np.array([[0.1, 0, 0], [0.2, 0, 0]]), np.stack([AXES[0], AXES[0]]))
     final = tracker.finish()
@@ -113,7 +113,7 @@ def test_the_tracker_is_the_plain_one(seed):
         begin = rng.integers(10, frames - 35)
         away[begin : begin + rng.integers(5, 35), animal] = True
     settings = TrackerSettings()
-    fast = PublishedTracker(settings, lambda x: x @ turn.astype(np.float32))
+    fast = PaperTracker(settings, lambda x: x @ turn.astype(np.float32))
     slow = SlowTracker(settings, lambda x: x @ turn)
     frame = 0
     for f in range(frames):
@@ -129,7 +129,7 @@ def test_the_tracker_is_the_plain_one(seed):
 
 
 def test_lost_tracks_are_where_they_were_heading():
-    tracker = PublishedTracker()
+    tracker = PaperTracker()
     for f in range(3):
         tracker.update(f, np.array([[0.3 * f, 0, 0], [5, 0, 0]]), AXES[:2])
     tracker.update(5, np.array([[5.0, 0, 0]]), AXES[1:2])
@@ -139,7 +139,7 @@ def test_lost_tracks_are_where_they_were_heading():
 
 
 def test_a_tracker_that_saw_nothing_has_nothing():
-    tracker = PublishedTracker()
+    tracker = PaperTracker()
     assert tracker.update(0, np.zeros((0, 3)), np.zeros((0, 8))).shape == (0,)
     assert tracker.lost(0)[1].shape == (0, 3)
     assert tracker.finish().shape == (0,)

@@ -14,14 +14,14 @@ from trackfish3d.core.errors import InputError  # noqa: E402
 from trackfish3d.methods.paper.checkpoint import load_model  # noqa: E402
 from trackfish3d.methods.paper.train.settings import TrainingSettings  # noqa: E402
 from trackfish3d.methods.paper.train.trainer import Trainer  # noqa: E402
-from trackfish3d.methods.paper.train.training_scenes import Scene  # noqa: E402
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene  # noqa: E402
 
 SAME = {"window": 3, "rise_steps": 0, "learning_rate": 0.01}
 
 
 def test_two_processes_take_the_steps_of_one(tmp_path):
     folder = school(tmp_path / "rec", frames=13).folder
-    alone = trained(tmp_path, "alone", [Scene.load(folder)], epochs=2, **SAME)
+    alone = trained(tmp_path, "alone", [TrainingScene.load(folder)], epochs=2, **SAME)
     alone.train()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -45,7 +45,7 @@ def test_two_processes_take_the_steps_of_one(tmp_path):
 
 
 def test_a_step_of_one_pair_cannot_be_shared(tmp_path, monkeypatch):
-    scene = Scene.load(school(tmp_path / "rec").folder)
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
     monkeypatch.setattr("trackfish3d.methods.paper.train.team.distributed.is_initialized", lambda: True)
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="2 processes cannot share 1 window"):

@@ -19,7 +19,7 @@ from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_reci
 from trackfish3d.methods.paper.train.step import augment  # noqa: E402
 from trackfish3d.methods.paper.train.temporal import GroupTable, link_groups  # noqa: E402
 from trackfish3d.methods.paper.train.trainer import Trainer  # noqa: E402
-from trackfish3d.methods.paper.train.training_scenes import Scene  # noqa: E402
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene  # noqa: E402
 from trackfish3d.recordings import Detections, Recording, Truth  # noqa: E402
 
 K = [[1500.0, 0, 960], [0, 1500, 540], [0, 0, 1]]
@@ -58,7 +58,7 @@ def trained(tmp_path, name, scenes, **changes):
 def test_the_loss_falls_and_truth_is_not_needed(tmp_path):
     recording = school(tmp_path / "rec")
     (recording.folder / "truth.parquet").unlink()
-    scene = Scene.load(recording.folder, tmp_path / "cache")
+    scene = TrainingScene.load(recording.folder, tmp_path / "cache")
     plain = {"learning_rate": 3e-3, "drop_detections": 0, "jitter": 0}
     plain |= {"window": 2, "windows_a_step": 1, "rise_steps": 0}
     trainer = trained(tmp_path, "run", [scene], epochs=15, warmup_epochs=15, **plain)
@@ -72,7 +72,7 @@ def test_truth_changes_nothing(tmp_path):
     (without.folder / "truth.parquet").unlink()
     weights = []
     for i, recording in enumerate((with_truth, without)):
-        trainer = trained(tmp_path, f"run{i}", [Scene.load(recording.folder, tmp_path / f"cache{i}")])
+        trainer = trained(tmp_path, f"run{i}", [TrainingScene.load(recording.folder, tmp_path / f"cache{i}")])
         trainer.train()
         weights.append(torch.cat([p.detach().ravel() for p in trainer.net.parameters()]))
     torch.testing.assert_close(weights[0], weights[1], rtol=0, atol=0)
@@ -80,7 +80,7 @@ def test_truth_changes_nothing(tmp_path):
 
 @pytest.mark.parametrize("recipe", ["fast", "paper"])
 def test_a_stopped_run_goes_on_exactly(tmp_path, recipe):
-    scene = Scene.load(school(tmp_path / "rec").folder, tmp_path / "cache")
+    scene = TrainingScene.load(school(tmp_path / "rec").folder, tmp_path / "cache")
     if recipe == "fast":
         settings = fast_recipe(epochs=4, warmup_epochs=1, window=6, windows_a_step=2, **SMALL)
     else:
@@ -107,7 +107,7 @@ def test_a_stopped_run_goes_on_exactly(tmp_path, recipe):
 
 
 def test_dense_labels_leave_out_dropped_detections(tmp_path):
-    scene = Scene.load(school(tmp_path / "rec").folder)
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
     frames = np.array([0, 1])
     _, keep = scene.tokens(frames)
     keep = np.pad(keep, ((0, 0), (0, 2)))
@@ -174,7 +174,7 @@ def weights(trainer):
 
 def test_threads_change_nothing(tmp_path):
     """Windows of a step run side by side, and their gradients are summed in order."""
-    scene = Scene.load(school(tmp_path / "rec").folder)
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
     alone = trained(tmp_path, "alone", [scene], epochs=2)
     threads = torch.get_num_threads()
     try:
@@ -217,7 +217,7 @@ def test_the_flat_optimiser_is_adamw():
 def test_windows_hold_every_pair_once(tmp_path):
     recording = school(tmp_path / "rec", frames=20)
     det = recording.detections
-    scene = Scene.of("gap", recording.rig, det.select(det.frame != 7))
+    scene = TrainingScene.of("gap", recording.rig, det.select(det.frame != 7))
     number = scene.detections.frames
     for pairs, stride, shift in ((1, 1, 0), (4, 1, 0), (4, 1, 3), (3, 2, 1)):
         seen = [(number[a], number[b]) for w in scene.windows(pairs, stride, shift) for a, b in itertools.pairwise(w)]
@@ -227,7 +227,7 @@ def test_windows_hold_every_pair_once(tmp_path):
 
 def test_jitter_stays_on_the_ray_of_the_new_pixel(tmp_path):
     recording = school(tmp_path / "rec")
-    scene = Scene.of("s", recording.rig, recording.detections)
+    scene = TrainingScene.of("s", recording.rig, recording.detections)
     frames = np.array([3, 4])
     before, keep = scene.tokens(frames)
     after = before.copy()
@@ -241,7 +241,7 @@ def test_jitter_stays_on_the_ray_of_the_new_pixel(tmp_path):
 
 def test_augmentation_keeps_what_it_must(tmp_path):
     recording = school(tmp_path / "rec")
-    scene = Scene.of("s", recording.rig, recording.detections)
+    scene = TrainingScene.of("s", recording.rig, recording.detections)
     frames = np.array([3, 4])
     before, _ = scene.tokens(frames)
     tokens, keep = scene.tokens(frames)
@@ -256,7 +256,7 @@ def test_augmentation_keeps_what_it_must(tmp_path):
 
 
 def test_held_out_recordings_choose_the_epoch_and_stop_the_run(tmp_path):
-    scene, other = (Scene.load(school(tmp_path / f"r{i}", seed=i).folder) for i in (0, 1))
+    scene, other = (TrainingScene.load(school(tmp_path / f"r{i}", seed=i).folder) for i in (0, 1))
     settings = fast_recipe(epochs=30, warmup_epochs=0, patience=3, learning_rate=0.05, window=6, **SMALL)
     trainer = Trainer([scene], settings, tmp_path / "run", [other])
     trainer.train()
@@ -279,7 +279,7 @@ def test_features_beside_geometry_are_learnt_from(tmp_path):
     np.savez(tmp_path / "f.npz", one_hot)
     losses = []
     for features in (None, tmp_path / "f.npz"):
-        scene = Scene.load(recording.folder, features=features)
+        scene = TrainingScene.load(recording.folder, features=features)
         model = {**SMALL["model"], "raw_features": scene.raw.shape[1]}
         trainer = trained(
             tmp_path,
@@ -304,7 +304,7 @@ def test_features_beside_geometry_are_learnt_from(tmp_path):
 
 def test_calibration_noise_disturbs_geometry_and_labels(tmp_path):
     folder = school(tmp_path / "rec").folder
-    clean, noisy = Scene.load(folder), Scene.load(folder, calibration_noise=0.5, seed=3)
+    clean, noisy = TrainingScene.load(folder), TrainingScene.load(folder, calibration_noise=0.5, seed=3)
     assert not np.allclose(clean.raw[:, 6:], noisy.raw[:, 6:])
     np.testing.assert_array_equal(clean.raw[:, :6], noisy.raw[:, :6])
     assert len(noisy.labels.first) < len(clean.labels.first)
@@ -329,23 +329,23 @@ def test_recordings_that_teach_nothing_are_refused(tmp_path):
         (np.zeros(len(det), bool), "two successive frames"),
     ):
         with pytest.raises(InputError, match=words):
-            Scene.of("rec", rig, det.select(kept))
-    two = Scene.load(school(tmp_path / "two", n_cameras=2).folder)
+            TrainingScene.of("rec", rig, det.select(kept))
+    two = TrainingScene.load(school(tmp_path / "two", n_cameras=2).folder)
     with pytest.raises(InputError, match="these have 2 and 3"):
-        trained(tmp_path, "run", [Scene.of("rec", rig, det), two])
+        trained(tmp_path, "run", [TrainingScene.of("rec", rig, det), two])
 
 
 def test_a_dark_camera_and_empty_frames_train(tmp_path):
     recording = school(tmp_path / "rec")
     det = recording.detections
-    scene = Scene.of("rec", recording.rig, det.select((det.camera != 1) & (det.frame != 5)))
+    scene = TrainingScene.of("rec", recording.rig, det.select((det.camera != 1) & (det.frame != 5)))
     trainer = trained(tmp_path, "run", [scene], epochs=2)
     trainer.train()
     assert np.isfinite(trainer.log[-1]["loss"])
 
 
 def test_a_damaged_state_is_refused(tmp_path):
-    scene = Scene.load(school(tmp_path / "rec").folder)
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
     trained(tmp_path, "run", [scene], epochs=1).train()
     path = tmp_path / "run" / "state.pt"
     path.write_bytes(path.read_bytes()[:500])

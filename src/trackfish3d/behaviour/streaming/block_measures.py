@@ -12,7 +12,7 @@ from ..measures.group_kernels import delayed_cosines, neighbours
 from ..measures.pairs import add_neighbours, all_pairs, occupancy, pair_sums
 from ..measures.smoothing import smooth
 from .blocks import Block
-from .context import QUANTITIES, Plan
+from .context import QUANTITIES, Context
 from .tables import burst_table, group_table, point_table
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ GROUP_COLUMNS = ("polarisation", "milling", "nearest_neighbour", "spread", "hull
 BIN_COLUMNS = (*(m.name for m in MEASURES), "speed", "depth_world", "straightness", "observed", "frames")
 
 
-def measure(block: Block, plan: Plan) -> Measured:
+def measure(block: Block, plan: Context) -> Measured:
     """Smooth and measure a block."""
     s, fps = plan.settings, plan.fps
     gap = round(s.max_gap_s * fps)
@@ -92,7 +92,7 @@ def measure(block: Block, plan: Plan) -> Measured:
     )
 
 
-def _bins(block: Block, plan: Plan, values: dict[str, Array], there: Bools) -> tuple[Ints, Ints, Array]:
+def _bins(block: Block, plan: Context, values: dict[str, Array], there: Bools) -> tuple[Ints, Ints, Array]:
     """Averages over bins of `bin_frames`: number of the bin, track, and (R, len(BIN_COLUMNS)) values."""
     frame = block.frame[block.core]
     number = frame // plan.bin_frames
@@ -119,7 +119,7 @@ def _bins(block: Block, plan: Plan, values: dict[str, Array], there: Bools) -> t
     return number[starts][at], block.track[column], stacked[at, column]
 
 
-def _group_bins(plan: Plan, group: pa.Table) -> tuple[Ints, Array]:
+def _group_bins(plan: Context, group: pa.Table) -> tuple[Ints, Array]:
     """Averages of the group's measures over bins."""
     unit = plan.units
     names = (
@@ -145,7 +145,7 @@ def _bin_mean(values: Array, starts: Ints) -> Array:
     return np.asarray(np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0))
 
 
-def _histograms(block: Block, plan: Plan, values: dict[str, Array]) -> dict[str, Array]:
+def _histograms(block: Block, plan: Context, values: dict[str, Array]) -> dict[str, Array]:
     """Count each quantity of each main track and, in the last row, of all; what lies beyond counts in the last bin."""
     out = {}
     columns = np.searchsorted(block.track, plan.main)
@@ -165,7 +165,7 @@ def _histograms(block: Block, plan: Plan, values: dict[str, Array]) -> dict[str,
     return out
 
 
-def _delays(block: Block, plan: Plan, ahead: Array) -> tuple[Array, Array]:
+def _delays(block: Block, plan: Context, ahead: Array) -> tuple[Array, Array]:
     lags = round(plan.settings.max_delay_s * plan.fps)
     pair = all_pairs(len(plan.main))
     total, count = (np.zeros((len(pair), 2 * lags + 1)) for _ in range(2))
@@ -176,7 +176,7 @@ def _delays(block: Block, plan: Plan, ahead: Array) -> tuple[Array, Array]:
     return total, count
 
 
-def _maps(plan: Plan, position: Array, velocity: Array) -> Array:
+def _maps(plan: Context, position: Array, velocity: Array) -> Array:
     bins = plan.settings.map_bins
     out = np.zeros((3, bins, bins))
     add_neighbours(position[:: plan.every], velocity[:: plan.every], plan.up, plan.reach_world, out)

@@ -15,7 +15,7 @@ QUANTITIES = ("speed", "turning", "nearest_neighbour", "depth")  # whose distrib
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Context:
     """What is the same for all blocks.
 
     ``up`` (3,) unit vector, ``surface_world`` along it; ``noise`` of the tracks; ``main`` (K,) the tracks whose pairs

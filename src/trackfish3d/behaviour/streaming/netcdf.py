@@ -9,13 +9,13 @@ import pyarrow as pa
 from ... import __version__
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
-from .context import Plan
+from .context import Context
 
 MOST = 500_000_000
 _SCALARS = ("speed", "turning", "acceleration", "depth", "nearest_neighbour", "sigma_position", "sigma_speed")
 
 
-def write_netcdf(points: pa.Table, plan: Plan, path: Path, source: str) -> None:
+def write_netcdf(points: pa.Table, plan: Context, path: Path, source: str) -> None:
     """Write a poses dataset of ``movement``: position and velocity (time, space, keypoints, individuals) and scalars.
 
     ``points`` is the table of that name of an analysis. Position is the smoothed one; ``observed`` is 0 where a point

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ..abnormal.anomaly import MEASURES, Verdict, evidence
 from ..measures.pairs import Delays
-from .context import Plan
+from .context import Context
 from .first_pass import Survey
 
 Array = NDArray[np.float64]
@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 
 def fish_table(
     found: Survey,
-    plan: Plan,
+    plan: Context,
     track: Ints,
     values: NDArray[np.float32],
     histograms: dict[str, Array],
@@ -75,7 +75,7 @@ def fish_table(
     return pa.table(columns)
 
 
-def pair_table(plan: Plan, delays: Delays) -> pa.Table:
+def pair_table(plan: Context, delays: Delays) -> pa.Table:
     """One row for each ordered pair of main tracks: by how long the second follows the first."""
     n = len(plan.main)
     first, second = np.nonzero(~np.eye(n, dtype=bool))
@@ -89,7 +89,7 @@ def pair_table(plan: Plan, delays: Delays) -> pa.Table:
     )
 
 
-def anomaly_table(plan: Plan, track: Ints, verdict: Verdict) -> pa.Table:
+def anomaly_table(plan: Context, track: Ints, verdict: Verdict) -> pa.Table:
     """One row for each window and track that was judged."""
     w, n = np.nonzero(np.isfinite(verdict.p))
     columns: dict[str, Any] = {

@@ -10,13 +10,13 @@ from ..measures import collective, kinematics
 from ..measures.events import burst_and_coast
 from ..measures.smoothing import Smoothed
 from .blocks import Block
-from .context import Plan
+from .context import Context
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def point_table(block: Block, plan: Plan, smoothed: Smoothed, values: dict[str, Array], there: Bools) -> pa.Table:
+def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[str, Array], there: Bools) -> pa.Table:
     """One row for each point of each track, by frame and track."""
     row, column = np.nonzero(there)
     frame = block.frame[block.core][row]
@@ -46,7 +46,7 @@ def point_table(block: Block, plan: Plan, smoothed: Smoothed, values: dict[str, 
     return pa.table(columns)
 
 
-def group_table(block: Block, plan: Plan, position: Array, velocity: Array, values: dict[str, Array]) -> pa.Table:
+def group_table(block: Block, plan: Context, position: Array, velocity: Array, values: dict[str, Array]) -> pa.Table:
     """One row for each frame in which there is anybody."""
     unit = plan.units
     count = kinematics.present(position).sum(1)
@@ -72,7 +72,7 @@ def group_table(block: Block, plan: Plan, position: Array, velocity: Array, valu
     return pa.table(columns)
 
 
-def burst_table(block: Block, plan: Plan, speed: Array, sigma: Array) -> pa.Table:
+def burst_table(block: Block, plan: Context, speed: Array, sigma: Array) -> pa.Table:
     """Bursts whose peak lies in the block's own frames."""
     parts: dict[str, list[NDArray[Any]]] = {k: [] for k in ("track", "start", "peak", "end", "a", "b", "c")}
     for n, track in enumerate(block.track.tolist()):

@@ -55,7 +55,7 @@ def command(
     from ...methods.paper.checkpoint import load_model
     from ...methods.paper.train.curves import draw_log
     from ...methods.paper.train.trainer import Trainer
-    from ...methods.paper.train.training_scenes import Scene
+    from ...methods.paper.train.training_scenes import TrainingScene
 
     if out.suffix != ".safetensors":
         raise InputError(f"--out {out}: name the model FILE.safetensors")
@@ -71,7 +71,7 @@ def command(
         raise InputError(f"--features: {len(files)} files for {len(every)} recordings; give one each, in their order")
     noise = [settings.calibration_noise] * len(recordings) + [0.0] * (len(every) - len(recordings))
     loaded = [
-        Scene.load(path, folder / "cache", file, sigma, settings.seed + i)
+        TrainingScene.load(path, folder / "cache", file, sigma, settings.seed + i)
         for i, (path, file, sigma) in enumerate(zip(every, files, noise, strict=True))
     ]
     scenes, others = loaded[: len(recordings)], loaded[len(recordings) :]

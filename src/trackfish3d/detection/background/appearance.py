@@ -12,7 +12,7 @@ _CLEAR = 105.0  # quarters of a standard deviation at which outlines become whol
 
 
 @dataclass(frozen=True)
-class Look:
+class Appearance:
     """Areas (px^2) ``smallest``, ``typical``, ``largest`` of one animal; ``major``, ``minor`` deviations, px.
 
     ``longest``: largest major deviation of one animal, px; ``fill``: what its mask fills of the like ellipse, at

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import QUARTERS, Blob, shapes, split_labels
 from . import body_kernels
-from .appearance import Look
+from .appearance import Appearance
 from .body_kernels import ANGLE, LENGTH, WIDTH, U, V
 
 Array = NDArray[np.float64]
@@ -132,14 +132,14 @@ class BodySearch:
         return split_labels(owner, len(bodies), int(left), int(top), self.level, 1)
 
 
-def complete(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list[Blob]:
+def complete(blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance) -> list[Blob]:
     """Return the blobs with those that are too narrow for an animal made as wide as one, where there is evidence.
 
     Where animals differ clearly from the background, parts of the dim ones still are below any threshold; their
     width varies little.
     """
     facts = shapes(blobs) if blobs else {"minor": np.zeros(0)}
-    narrow = np.flatnonzero(facts["minor"] < _NARROW * look.minor).tolist()
+    narrow = np.flatnonzero(facts["minor"] < _NARROW * appearance.minor).tolist()
     if not narrow:
         return blobs
     search = BodySearch(level)
@@ -150,7 +150,7 @@ def complete(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list[Bl
     out = list(blobs)
     for k in narrow:
         body = np.array([facts[name][k] for name in ("u", "v", "angle")] + [0.0, 2 * facts["major"][k], 0.0])
-        body[WIDTH] = 2 * _SLIM * look.minor
+        body[WIDTH] = 2 * _SLIM * appearance.minor
         value, body = search.fit(Start(body, body, _KNOWN, True))
         if value >= _PLENTY * body_kernels.area(body):
             out[k] = (search.masks([body], [blobs[k]]) or [blobs[k]])[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..masks.blobs import Blob, shapes
-from .appearance import Look
+from .appearance import Appearance
 from .body_fit import BodySearch, Start
 from .body_kernels import LENGTH
 
@@ -20,7 +20,7 @@ _ROUNDS = 2  # times that bodies are sought for what is left
 
 
 @dataclass(eq=False)
-class Pursuit:
+class BodyTracker:
     """Animals of one view: ``body`` (F, 6) as in `_bodies`, ``velocity`` (F, 2) px a frame.
 
     ``seen`` (F,) frames seen so far; ``missed`` (F,) frames since last seen.
@@ -39,18 +39,20 @@ class Pursuit:
         self.velocity *= -1
 
     def step(
-        self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, clear: float = 0, frames: int = 1
+        self, blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance, clear: float = 0, frames: int = 1
     ) -> list[Blob]:
         """Explain the blobs of the next frame (``frames`` after the last) by bodies, and remember those.
 
         New bodies are sought only for blobs that reach the level ``clear``: others are shadows.
         """
         self.body[:, :2] += frames * self.velocity
-        usual = np.array([2 * look.major, 2 * look.minor])
+        usual = np.array([2 * appearance.major, 2 * appearance.minor])
         search = BodySearch(level)
         again = search.find([Start.known(b, usual) for b in self.body])
         for _ in range(_ROUNDS):
-            rest = [piece for blob in blobs if blob.level >= clear for piece in search.uncovered(blob, look.smallest)]
+            rest = [
+                piece for blob in blobs if blob.level >= clear for piece in search.uncovered(blob, appearance.smallest)
+            ]
             facts = shapes(rest) if rest else {}
             if not search.find([Start.fresh(facts, k, usual) for k in range(len(rest))]):
                 break

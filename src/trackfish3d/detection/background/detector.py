@@ -10,13 +10,13 @@ from pydantic import Field
 
 from ...core.errors import InputError
 from ...media.video import Picture, Video
-from ..base import Detector, DetectorSettings, Seen
+from ..base import Detector, DetectorSettings, FrameDetections
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import QUARTERS, Blob, Thresholds, find_blobs
-from .appearance import Look
+from .appearance import Appearance
 from .body_fit import complete
-from .body_tracker import Pursuit
-from .ellipse_tracker import Memory
+from .body_tracker import BodyTracker
+from .ellipse_tracker import EllipseTracker
 from .estimate import learn_look
 from .model import Background
 from .region import inside_polygon
@@ -66,12 +66,14 @@ class BackgroundDetector(Detector):
         self.background = Background.learn(video, s.samples or few, threads)
         self._outside = None if s.region is None else ~inside_polygon(s.region, video.size)
         self.fps = video.fps
-        self.look = self._chosen(learn_look(self, video, threads))
+        self.appearance = self._chosen(learn_look(self, video, threads))
         forget = max(2, round(s.remember_seconds * video.fps))
-        self.memory: Memory | Pursuit = Pursuit(forget) if self.look.weak else Memory(forget)
+        self.memory: EllipseTracker | BodyTracker = (
+            BodyTracker(forget) if self.appearance.weak else EllipseTracker(forget)
+        )
         self._last: int | None = None
         self._warm_up(video, threads)
-        return list(self.look.notes)
+        return list(self.appearance.notes)
 
     def _warm_up(self, video: Video, threads: int) -> None:
         """Watch the beginning backwards, so that the first picture finds background and animals already known."""
@@ -81,7 +83,7 @@ class BackgroundDetector(Detector):
             self.see(picture)
         self.memory.turn_back()
 
-    def _chosen(self, look: Look) -> Look:
+    def _chosen(self, appearance: Appearance) -> Appearance:
         """Put the user's word over what was learnt."""
         s: BackgroundSettings = self.settings
         given: dict[str, Any] = {
@@ -92,34 +94,34 @@ class BackgroundDetector(Detector):
             "largest": s.max_area,
             "longest": None if s.max_length is None else s.max_length / 4,  # an ellipse is four of its deviations long
         }
-        return replace(look, **{k: v for k, v in given.items() if v is not None})
+        return replace(appearance, **{k: v for k, v in given.items() if v is not None})
 
-    def blobs(self, picture: Picture, look: Look, share: float) -> tuple[list[Blob], NDArray[np.uint8]]:
+    def blobs(self, picture: Picture, appearance: Appearance, share: float) -> tuple[list[Blob], NDArray[np.uint8]]:
         """Blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations.
 
         ``share`` of the animals' contrast is the least that a blob has.
         """
         s: BackgroundSettings = self.settings
-        level = self.background.deviation(picture, look.side)
+        level = self.background.deviation(picture, appearance.side)
         if self._outside is not None:
             level[self._outside] = 0
         thresholds = Thresholds(
-            low=round(max(QUARTERS * s.low, s.faint * look.level)),
-            high=self._least(look, share),
-            reach=max(4, round(3 * look.minor)), outline=s.outline, gap=look.gap, close=look.close,
-            smallest=0.5 * look.smallest, hole=_HOLE * look.typical,
+            low=round(max(QUARTERS * s.low, s.faint * appearance.level)),
+            high=self._least(appearance, share),
+            reach=max(4, round(3 * appearance.minor)), outline=s.outline, gap=appearance.gap, close=appearance.close,
+            smallest=0.5 * appearance.smallest, hole=_HOLE * appearance.typical,
         )  # fmt: skip
         return find_blobs(level, thresholds), level
 
-    def _least(self, look: Look, share: float) -> int:
+    def _least(self, appearance: Appearance, share: float) -> int:
         """Level that a blob must reach which has this share of the animals' contrast."""
         s: BackgroundSettings = self.settings
-        return round(max(QUARTERS * s.high, share * look.level))
+        return round(max(QUARTERS * s.high, share * appearance.level))
 
-    def learn_from(self, picture: Picture, blobs: list[Blob], look: Look) -> None:
+    def learn_from(self, picture: Picture, blobs: list[Blob], appearance: Appearance) -> None:
         """Let the background follow what is not an animal."""
         taken = np.zeros(self.background.luma.still.shape, np.bool_)
-        margin = max(_MARGIN, look.close + 2)
+        margin = max(_MARGIN, appearance.close + 2)
         for blob in blobs:
             mask_kernels.paint(blob.mask, blob.left, blob.top, margin, taken)
         self.background.follow(picture, taken)
@@ -130,24 +132,24 @@ class BackgroundDetector(Detector):
 
     def describe(self) -> dict[str, Any]:
         """Return sizes, contrast and side of the animals as learnt or as set."""
-        return {k: v for k, v in asdict(self.look).items() if k != "notes"} | {"ripple": self.background.memory}
+        return {k: v for k, v in asdict(self.appearance).items() if k != "notes"} | {"ripple": self.background.memory}
 
-    def see(self, picture: Picture) -> Seen:
+    def see(self, picture: Picture) -> FrameDetections:
         """Find the animals in the next picture."""
         s: BackgroundSettings = self.settings
-        look = self.look
-        blobs, level = self.blobs(picture, look, min(s.dim, s.clear) if s.split else s.clear)
-        clear = self._least(look, s.clear)
+        appearance = self.appearance
+        blobs, level = self.blobs(picture, appearance, min(s.dim, s.clear) if s.split else s.clear)
+        clear = self._least(appearance, s.clear)
         found = blobs
         if s.split:
-            pieces = blobs if look.weak else join_pieces(blobs, level, look)
+            pieces = blobs if appearance.weak else join_pieces(blobs, level, appearance)
             apart = 0 if self._last is None else abs(picture.number - self._last)
-            found = self.memory.step(pieces, level, look, clear, apart)
-            found = found if look.weak else complete(found, level, look)
-        self.learn_from(picture, [b for b in blobs if b.level >= clear] + found, look)
+            found = self.memory.step(pieces, level, appearance, clear, apart)
+            found = found if appearance.weak else complete(found, level, appearance)
+        self.learn_from(picture, [b for b in blobs if b.level >= clear] + found, appearance)
         self._last = picture.number
-        found = [b for b in found if look.believes(b)]
-        return Seen.from_masks(found, look.score(found))
+        found = [b for b in found if appearance.believes(b)]
+        return FrameDetections.from_masks(found, appearance.score(found))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Background, its filter and the memory of animals, as arrays."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..masks.blobs import Blob, split_labels
 from ..masks.moments import COUNT, SUM_X, SUM_XX, SUM_XY, SUM_Y, SUM_YY
 from . import ellipse_kernels
-from .appearance import Look
+from .appearance import Appearance
 from .split import divide_by_shape, looks_single, merge
 
 Array = NDArray[np.float64]
@@ -27,7 +27,7 @@ _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
 
 
 @dataclass(eq=False)
-class Memory:
+class EllipseTracker:
     """Animals of one view: ``mean``, ``velocity`` (F, 2) px and px a frame, ``cov`` (F, 3), ``area`` (F,) px.
 
     ``tone`` (F, 2) mean and variance of the deviation of its pixels: those far away look paler. ``alone`` (F,) frames
@@ -50,7 +50,7 @@ class Memory:
         self.velocity *= -1
 
     def step(
-        self, blobs: list[Blob], level: NDArray[np.uint8], look: Look, clear: float = 0, frames: int = 1
+        self, blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance, clear: float = 0, frames: int = 1
     ) -> list[Blob]:
         """Divide and join the blobs of the next frame (``frames`` after the last), and remember what came out.
 
@@ -60,13 +60,13 @@ class Memory:
         overlap = self._overlaps(blobs)
         claim = np.where(overlap.any(0), overlap.argmax(0), -1) if len(blobs) else np.full(len(self.mean), -1)
         owners = [np.flatnonzero(claim == b).tolist() for b in range(len(blobs))]
-        parts, fresh = self._gather(blobs, owners, overlap, level, look)
+        parts, fresh = self._gather(blobs, owners, overlap, level, appearance)
         out: list[Blob] = []
         seen: list[int] = []
         for b, blob in parts.items():
-            fish = self._believable(owners[b], blob, look)
-            alone = len(fish) == 1 and not self._only_bent(fish[0], blob, look)
-            pieces = divide_by_shape(blob, level, look) if alone else []
+            fish = self._believable(owners[b], blob, appearance)
+            alone = len(fish) == 1 and not self._only_bent(fish[0], blob, appearance)
+            pieces = divide_by_shape(blob, level, appearance) if alone else []
             if len(pieces) > 1:
                 self.missed[fish[0]] = self.forget_frames + 1
                 fresh += pieces
@@ -75,7 +75,7 @@ class Memory:
                 seen.append(fish[0])
                 out.append(blob)
             else:
-                shares, rest = self._share(fish, blob, level, look)
+                shares, rest = self._share(fish, blob, level, appearance)
                 for k, piece in shares:
                     self._see(k, piece, level, apart=False)
                     seen.append(k)
@@ -91,7 +91,12 @@ class Memory:
         return out + fresh
 
     def _gather(
-        self, blobs: list[Blob], owners: list[list[int]], overlap: Array, level: NDArray[np.uint8], look: Look
+        self,
+        blobs: list[Blob],
+        owners: list[list[int]],
+        overlap: Array,
+        level: NDArray[np.uint8],
+        appearance: Appearance,
     ) -> tuple[dict[int, Blob], list[Blob]]:
         """Return blobs that animals claim, with the small pieces that complete them, and blobs nobody knows."""
         parts = {b: blob for b, blob in enumerate(blobs) if owners[b]}
@@ -100,19 +105,22 @@ class Memory:
             if owners[b]:
                 continue
             host = -1
-            if blob.area < 0.6 * look.typical and overlap[b].any():
+            if blob.area < 0.6 * appearance.typical and overlap[b].any():
                 fish = int(overlap[b].argmax())
                 host = next((h for h, mine in enumerate(owners) if fish in mine), -1)
-            if host >= 0 and self._completes(blob, parts[host], owners[host], look):
+            if host >= 0 and self._completes(blob, parts[host], owners[host], appearance):
                 parts[host] = merge([parts[host], blob], level)
             else:
-                fresh += divide_by_shape(blob, level, look)
+                fresh += divide_by_shape(blob, level, appearance)
         return parts, fresh
 
-    def _completes(self, piece: Blob, host: Blob, fish: list[int], look: Look) -> bool:
+    def _completes(self, piece: Blob, host: Blob, fish: list[int], appearance: Appearance) -> bool:
         """Whether a piece and the blob beside it together are about as large as the animals that were there."""
         together = piece.area + host.area
-        return bool(together < 1.2 * max(self.area[fish].sum(), look.typical * len(fish)) and together <= look.largest)
+        return bool(
+            together < 1.2 * max(self.area[fish].sum(), appearance.typical * len(fish))
+            and together <= appearance.largest
+        )
 
     def _overlaps(self, blobs: list[Blob]) -> Array:
         """(B, F) pixels of each blob in the ellipse of each animal; 0 where too few to be (part of) it."""
@@ -149,17 +157,19 @@ class Memory:
             overlap[free_b[i], free_f[j]] = 1
             cost[i], cost[:, j] = np.inf, np.inf
 
-    def _believable(self, fish: list[int], blob: Blob, look: Look) -> list[int]:
+    def _believable(self, fish: list[int], blob: Blob, appearance: Appearance) -> list[int]:
         """Of the animals that claim a blob, those whose memory counts; one, if the blob looks like one animal."""
         grown = [k for k in fish if self.alone[k] >= _GROWN_UP]
         if not grown:
             return [max(fish, key=lambda k: self.area[k])]
-        if len(grown) > 1 and looks_single(blob, look):
+        if len(grown) > 1 and looks_single(blob, appearance):
             largest = max(grown, key=lambda k: self.area[k])
             others = [k for k in grown if k != largest]
             hidden = blob.area < min(1.3 * self.area[largest], 0.75 * self.area[grown].sum())
             halves = self.alone[others].max() < _PROVEN  # they were apart for a moment only
-            whole = max(blob.area, self.area[grown].sum()) < _ONE * look.typical  # together no more than one animal
+            whole = (
+                max(blob.area, self.area[grown].sum()) < _ONE * appearance.typical
+            )  # together no more than one animal
             if halves or whole:
                 self.missed[others] = self.forget_frames + 1
                 return [largest]
@@ -167,13 +177,13 @@ class Memory:
                 return [largest]
         return grown
 
-    def _only_bent(self, k: int, blob: Blob, look: Look) -> bool:
+    def _only_bent(self, k: int, blob: Blob, appearance: Appearance) -> bool:
         """Whether a blob is the animal that was alone here a moment ago, of about the same size, however it bends."""
-        one = self.alone[k] >= _GROWN_UP and self.area[k] < _ONE * look.typical
+        one = self.alone[k] >= _GROWN_UP and self.area[k] < _ONE * appearance.typical
         return bool(one and blob.area < 1.5 * self.area[k])
 
     def _share(
-        self, fish: list[int], blob: Blob, level: NDArray[np.uint8], look: Look
+        self, fish: list[int], blob: Blob, level: NDArray[np.uint8], appearance: Appearance
     ) -> tuple[list[tuple[int, Blob]], list[Blob]]:
         """Divide the pixels of a blob among ``fish``; returns pieces by animal, and pieces that are nobody's."""
         pixels = blob.pixels()
@@ -184,7 +194,7 @@ class Memory:
                 pixels, mean, cov, area, 0.9, _ROUNDS, tone, self.tone[fish], _TRUST
             )
             count = np.bincount(owner, minlength=len(fish))
-            hidden = np.flatnonzero(count < np.maximum(_HIDDEN * self.area[fish], look.smallest))
+            hidden = np.flatnonzero(count < np.maximum(_HIDDEN * self.area[fish], appearance.smallest))
             if not len(hidden) or len(fish) == 1:
                 break
             fish = [k for j, k in enumerate(fish) if j != hidden[np.argmin(count[hidden])]]
@@ -200,7 +210,7 @@ class Memory:
         taken = [k for j, k in enumerate(fish) if (owner == j).any()]
         labels[...] = 0
         labels[at[stray, 1], at[stray, 0]] = 1
-        rest = split_labels(labels, 1, int(left), int(top), level, look.smallest) if stray.any() else []
+        rest = split_labels(labels, 1, int(left), int(top), level, appearance.smallest) if stray.any() else []
         return list(zip(taken, pieces, strict=True)), rest
 
     def _see(self, k: int, blob: Blob, level: NDArray[np.uint8], apart: bool) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...media.video import Video
 from ..masks.blobs import shapes
-from .appearance import Look
+from .appearance import Appearance
 
 if TYPE_CHECKING:
     from .detector import BackgroundDetector
@@ -21,37 +21,37 @@ _FULL = 0.9  # what one animal fills of the ellipse with its moments; two that t
 _UPPER, _ABOVE = 0.95, 1.2  # quantile of single animals, and how far beyond it still is one
 
 
-FIRST = Look(
+FIRST = Appearance(
     smallest=40, typical=400, largest=1e9, longest=1e9, major=12, minor=3, fill=0.8, level=0, side=0,
     gap=1, close=2,
 )  # fmt: skip
 """What is assumed before anything was seen."""
 
 
-def learn_look(detector: BackgroundDetector, video: Video, threads: int) -> Look:
+def learn_look(detector: BackgroundDetector, video: Video, threads: int) -> Appearance:
     """Watch a few stretches of the video, twice: the second time with the size that the first has found."""
-    look = FIRST
+    appearance = FIRST
     for stretches in (2, _STRETCHES):
-        table = _watch(detector, video, threads, look, stretches)
+        table = _watch(detector, video, threads, appearance, stretches)
         if len(table) < 5:
-            return look if look is not FIRST else _nothing(video)
-        look = _judge(table)
-    return look
+            return appearance if appearance is not FIRST else _nothing(video)
+        appearance = _judge(table)
+    return appearance
 
 
-def _nothing(video: Video) -> Look:
+def _nothing(video: Video) -> Appearance:
     note = f"{video.path.name}: nothing moves before the background; sizes could not be learnt"
     return replace(FIRST, notes=(note,))
 
 
-def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look, stretches: int) -> Array:
+def _watch(detector: BackgroundDetector, video: Video, threads: int, appearance: Appearance, stretches: int) -> Array:
     """Table (N, 6) of blobs: area, major, minor, fill, mean level, share of its pixels that are brighter."""
     model = detector.background
     rows = []
     for start in video.sample_numbers(stretches, min(_LENGTH, video.count)):
         model.reset()
         for picture in video.at(range(start, min(start + _LENGTH, video.count)), threads):
-            blobs, _ = detector.blobs(picture, look, detector.settings.clear)
+            blobs, _ = detector.blobs(picture, appearance, detector.settings.clear)
             if picture.number - start >= min(_WARM, video.count // 2) and blobs:
                 facts = shapes(blobs)
                 bright = [model.brighter(picture, b) for b in blobs]
@@ -60,12 +60,12 @@ def _watch(detector: BackgroundDetector, video: Video, threads: int, look: Look,
                         facts["area"], facts["major"], facts["minor"], facts["fill"], [b.level for b in blobs], bright,
                     ])
                 )  # fmt: skip
-            detector.learn_from(picture, blobs, look)
+            detector.learn_from(picture, blobs, appearance)
     model.reset()
     return np.concatenate(rows) if rows else np.zeros((0, 6))
 
 
-def _judge(table: Array) -> Look:
+def _judge(table: Array) -> Appearance:
     """Typical sizes and their spread, from blobs that are mostly single animals, with noise below and pairs above."""
     area, major, minor, fill, level, bright = table.T
     # Half of all that moves, weighed by how much it differs, is in blobs below this: specks do not count.
@@ -79,7 +79,7 @@ def _judge(table: Array) -> Look:
     width = float(np.median(minor[near]))
     usual = _weighted_median(level[near], (area * level)[near])
     share = float(np.average(bright[near], weights=area[near]))
-    return Look(
+    return Appearance(
         smallest=max(0.12 * typical, 12.0),
         typical=typical,
         largest=max(_ABOVE * float(np.quantile(area[single], _UPPER)), 1.5 * typical),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..masks.blobs import Blob, shapes, split_labels
 from ..masks.moments import moments
 from . import ellipse_kernels
-from .appearance import Look
+from .appearance import Appearance
 
 Array = NDArray[np.float64]
 _ROUNDS = 25
@@ -18,28 +18,28 @@ _ENOUGH = 500  # pixels that tell where to begin
 _MOST = 4  # animals a shape without any history is divided into
 
 
-def looks_single(blob: Blob, look: Look) -> bool:
+def looks_single(blob: Blob, appearance: Appearance) -> bool:
     """Whether a blob alone would pass for one animal: as slender as they are, filled, and not too large."""
     facts = shapes([blob])
-    slender = facts["major"][0] / facts["minor"][0] > 0.7 * look.major / look.minor
-    return bool(slender and facts["fill"][0] >= look.fill and blob.area <= look.largest)
+    slender = facts["major"][0] / facts["minor"][0] > 0.7 * appearance.major / appearance.minor
+    return bool(slender and facts["fill"][0] >= appearance.fill and blob.area <= appearance.largest)
 
 
-def divide_by_shape(blob: Blob, level: NDArray[np.uint8], look: Look) -> list[Blob]:
+def divide_by_shape(blob: Blob, level: NDArray[np.uint8], appearance: Appearance) -> list[Blob]:
     """Return the blob itself, or pieces of it that each look like one animal, where the whole does not.
 
     Two to four ellipses are fitted to the pixels, from several starts: end to end, side by side, crossed. The fit
     that covers the blob best with animals of a usual size is taken, if it is clearly better than one ellipse less.
     Where none is, the blob stays whole: better one wrong box than four.
     """
-    if not suspicious(blob, look):
+    if not suspicious(blob, appearance):
         return [blob]
     pixels = blob.pixels()
-    best = _Fit.of(pixels, blob, *_one(pixels), look)
+    best = _Fit.of(pixels, blob, *_one(pixels), appearance)
     for k in range(2, _MOST + 1):
-        if blob.area < k * look.smallest:
+        if blob.area < k * appearance.smallest:
             break
-        fits = [_Fit.of(pixels, blob, *start, look) for start in _starts(pixels, k)]
+        fits = [_Fit.of(pixels, blob, *start, appearance) for start in _starts(pixels, k)]
         fit = max(fits, key=lambda f: f.quality)
         if fit.quality < best.quality + _CLEARLY:
             break
@@ -61,17 +61,17 @@ class _Fit:
     quality: float
 
     @classmethod
-    def of(cls, pixels: Array, blob: Blob, mean: Array, cov: Array, look: Look) -> "_Fit":
+    def of(cls, pixels: Array, blob: Blob, mean: Array, cov: Array, appearance: Appearance) -> "_Fit":
         """Fit ellipses from a start (k, 2), (k, 3)."""
         equal, anyhow = np.ones(len(mean)), (np.zeros(0), np.zeros((0, 2)), 0.0)
         owner, _ = ellipse_kernels.share_pixels(pixels, mean, cov, equal, 0.0, _ROUNDS, *anyhow)
         count = np.bincount(owner, minlength=len(mean))
-        if count.min() < max(look.smallest, 0.25 * look.typical):
+        if count.min() < max(appearance.smallest, 0.25 * appearance.typical):
             return cls(owner, -np.inf)
         covered = ellipse_kernels.coverage(blob.mask, blob.left, blob.top, mean, cov)
         middle = 0.5 * (cov[:, 0] + cov[:, 2])
         major = np.sqrt(middle + np.hypot(0.5 * (cov[:, 0] - cov[:, 2]), cov[:, 1]))
-        excess = np.maximum(np.log(count / look.largest), np.log(major / look.longest))
+        excess = np.maximum(np.log(count / appearance.largest), np.log(major / appearance.longest))
         return cls(owner, float(covered - 0.5 * np.clip(excess, 0, None).max()))
 
 
@@ -79,17 +79,17 @@ def _one(pixels: Array) -> tuple[Array, Array]:
     return pixels.mean(0)[None], np.array([[1.0, 0.0, 1.0]]) * len(pixels)
 
 
-def suspicious(blob: Blob, look: Look) -> bool:
+def suspicious(blob: Blob, appearance: Appearance) -> bool:
     """Whether a blob is too large, too long or too ragged for one animal.
 
     Two equal ellipses that touch fill 0.89 of the ellipse with their moments, end to end as well as side by side.
     """
     facts = moments(blob.sums[None])
     fill = blob.area / (4 * np.pi * facts["major"][0] * facts["minor"][0])
-    excess = max(blob.area / look.largest, facts["major"][0] / look.longest)
-    if fill < look.fill - 0.1:
-        return bool(blob.area > 1.2 * look.typical or excess > 1)
-    return bool(excess > (1 if fill < look.fill else 2))
+    excess = max(blob.area / appearance.largest, facts["major"][0] / appearance.longest)
+    if fill < appearance.fill - 0.1:
+        return bool(blob.area > 1.2 * appearance.typical or excess > 1)
+    return bool(excess > (1 if fill < appearance.fill else 2))
 
 
 def _starts(pixels: Array, k: int) -> list[tuple[Array, Array]]:
@@ -130,9 +130,9 @@ def _spread(pixels: Array, k: int) -> tuple[Array, Array]:
     return mean, np.tile([radius, 0.0, radius], (k, 1))
 
 
-def join_pieces(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list[Blob]:
+def join_pieces(blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance) -> list[Blob]:
     """Join neighbouring pieces that are too small for an animal and together look like one, the best fit first."""
-    small = [k for k, b in enumerate(blobs) if b.area < 0.6 * look.typical]
+    small = [k for k, b in enumerate(blobs) if b.area < 0.6 * appearance.typical]
     if len(small) < 2:
         return blobs
     out: list[Blob | None] = list(blobs)
@@ -141,9 +141,9 @@ def join_pieces(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list
         for n, i in enumerate(small):
             for j in small[n + 1 :]:
                 a, b = out[i], out[j]
-                if a is None or b is None or _box_gap(a, b) > _BREAK * look.minor:
+                if a is None or b is None or _box_gap(a, b) > _BREAK * appearance.minor:
                     continue
-                cost = _unlike(moments((a.sums + b.sums)[None]), look)
+                cost = _unlike(moments((a.sums + b.sums)[None]), appearance)
                 if cost < 1 and (best is None or cost < best[0]):
                     best = cost, i, j
         if best is None:
@@ -155,10 +155,10 @@ def join_pieces(blobs: list[Blob], level: NDArray[np.uint8], look: Look) -> list
         out[i], out[j] = merge([a, b], level), None
 
 
-def _unlike(facts: dict[str, NDArray[np.float64]], look: Look) -> float:
+def _unlike(facts: dict[str, NDArray[np.float64]], appearance: Appearance) -> float:
     """How far a union of pieces is from one animal; below 1 it may be one."""
-    length, width = facts["major"][0] / look.major, facts["minor"][0] / look.minor
-    if facts["area"][0] > 1.2 * look.typical:
+    length, width = facts["major"][0] / appearance.major, facts["minor"][0] / appearance.minor
+    if facts["area"][0] > 1.2 * appearance.typical:
         return np.inf
     return float(max(length / 1.25, width / 1.4, 0.6 / length))
 

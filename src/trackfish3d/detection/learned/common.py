@@ -11,7 +11,7 @@ from pydantic import Field
 from ...core.errors import InputError
 from ...media.video import Picture, Video
 from ..background.region import inside_polygon
-from ..base import Detector, DetectorSettings, Seen
+from ..base import Detector, DetectorSettings, FrameDetections
 
 
 class WeightsSettings(DetectorSettings):
@@ -56,7 +56,7 @@ class LearnedDetector(Detector):
         """Load the weights; returns notes for the user."""
 
     @abstractmethod
-    def look(self, picture: Picture) -> Seen:
+    def look(self, picture: Picture) -> FrameDetections:
         """Find the animals in a picture."""
 
     def stamp(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class LearnedDetector(Detector):
             self._inside = inside_polygon(self.settings.region, video.size)
         return self.load(video, threads)
 
-    def see(self, picture: Picture) -> Seen:
+    def see(self, picture: Picture) -> FrameDetections:
         """Find the animals in the next picture, and keep what is believed."""
         seen = self.look(picture)
         c = seen.columns
@@ -88,4 +88,4 @@ class LearnedDetector(Detector):
         if keep.all():
             return seen
         masks = None if seen.masks is None else tuple(m for m, k in zip(seen.masks, keep, strict=True) if k)
-        return Seen({name: column[keep] for name, column in c.items()}, masks)
+        return FrameDetections({name: column[keep] for name, column in c.items()}, masks)

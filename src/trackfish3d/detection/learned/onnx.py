@@ -11,7 +11,7 @@ from pydantic import Field
 
 from ...core.errors import InputError, MissingExtraError
 from ...media.video import Picture, Video
-from ..base import Seen
+from ..base import FrameDetections
 from ..masks.outlines import Placing, cut_mask, distinct_boxes
 from .common import LearnedDetector, WeightsSettings
 from .onnx_outputs import LAYOUTS, Found, guess_layout, read_outputs
@@ -179,7 +179,7 @@ class OnnxDetector(LearnedDetector):
                 f"{self.settings.weights}: outputs {shapes} are not of layout {self._layout}: {why}"
             ) from None
 
-    def look(self, picture: Picture) -> Seen:
+    def look(self, picture: Picture) -> FrameDetections:
         """Run the network on a picture."""
         s: OnnxSettings = self.settings
         found = self._read(self._run(self._fit.bring(picture)))
@@ -194,7 +194,7 @@ class OnnxDetector(LearnedDetector):
         found = found.select(np.arange(min(len(found.score), s.max_animals)))
         return self._seen(found)
 
-    def _seen(self, found: Found) -> Seen:
+    def _seen(self, found: Found) -> FrameDetections:
         """Boxes, or masks inside boxes, in pixels of the picture."""
         width, height = self._size
         boxes = self._placing.boxes_in_picture(found.boxes.astype(np.float64))
@@ -202,7 +202,7 @@ class OnnxDetector(LearnedDetector):
         score = np.clip(found.score.astype(np.float64), 0, 1)
         real = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(1))
         if not self._masked:
-            return Seen.from_boxes(boxes[real], score[real])
+            return FrameDetections.from_boxes(boxes[real], score[real])
         blobs, kept = [], []
         for k in real.tolist():
             level = found.map_of(k)
@@ -213,7 +213,7 @@ class OnnxDetector(LearnedDetector):
             if blob is not None:
                 blobs.append(blob)
                 kept.append(k)
-        return Seen.from_masks(blobs, score[kept])
+        return FrameDetections.from_masks(blobs, score[kept])
 
 
 def open_session(path: Path, device: str | None, threads: int) -> Any:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...media.video import Picture, Video
 from ..background.detector import BackgroundDetector, BackgroundSettings
-from ..base import Seen
+from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import Placing, cut_mask, keep_distinct
 from .common import LearnedDetector, WeightsSettings
@@ -80,14 +80,14 @@ class Sam2Detector(LearnedDetector):
         if self._finder is not None:
             self._finder.restore(state)
 
-    def look(self, picture: Picture) -> Seen:
+    def look(self, picture: Picture) -> FrameDetections:
         """Prompt the network, and keep steady, distinct masks of the size of animals."""
         prompts = self._prompts(picture)
         if not len(prompts):
-            return Seen.from_masks([], np.zeros(0))
+            return FrameDetections.from_masks([], np.zeros(0))
         blobs, score = self._masks(picture, prompts)
         kept = keep_distinct(blobs, score, self.settings.max_overlap)
-        return Seen.from_masks([blobs[k] for k in kept], score[kept])
+        return FrameDetections.from_masks([blobs[k] for k in kept], score[kept])
 
     def _prompts(self, picture: Picture) -> Array:
         """(P, 4) boxes or (P, 2) points, px of the picture."""

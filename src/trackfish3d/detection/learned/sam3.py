@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ...core.errors import InputError
 from ...media.video import Picture, Video
-from ..base import Seen
+from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import Placing, cut_mask, keep_distinct
 from .common import LearnedDetector, WeightsSettings
@@ -83,7 +83,7 @@ class Sam3Detector(LearnedDetector):
         """Return what the weights are."""
         return {"device": self._device, "size": self._facts["size"][0]}
 
-    def look(self, picture: Picture) -> Seen:
+    def look(self, picture: Picture) -> FrameDetections:
         """Ask for everything that the prompt means, and keep distinct masks."""
         import torch
 
@@ -104,7 +104,7 @@ class Sam3Detector(LearnedDetector):
                 blobs.append(blob)
                 scores.append(min(float(value), 1.0))
         kept = keep_distinct(blobs, np.array(scores), s.max_overlap)
-        return Seen.from_masks([blobs[k] for k in kept], np.array(scores)[kept])
+        return FrameDetections.from_masks([blobs[k] for k in kept], np.array(scores)[kept])
 
 
 def _tensor(values: NDArray[Any], device: str) -> Any:

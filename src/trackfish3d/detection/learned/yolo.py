@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ...core.errors import InputError, MissingExtraError
 from ...media.video import Picture, Video
-from ..base import Seen
+from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import blob_from_mask
 from .common import LearnedDetector, WeightsSettings
@@ -90,7 +90,7 @@ class YoloDetector(LearnedDetector):
         """Return what the weights are."""
         return {"task": self._model.task, "size": self._size, "device": self._device}
 
-    def look(self, picture: Picture) -> Seen:
+    def look(self, picture: Picture) -> FrameDetections:
         """Run the network on a picture."""
         s: YoloSettings = self.settings
         result = self._model.predict(
@@ -102,12 +102,12 @@ class YoloDetector(LearnedDetector):
         boxes = result.boxes.xyxy.cpu().numpy().astype(np.float64).reshape(-1, 4) - 0.5
         score = np.clip(result.boxes.conf.cpu().numpy().astype(np.float64), 0, 1)
         if not self._segments:
-            return Seen.from_boxes(boxes, score)
+            return FrameDetections.from_boxes(boxes, score)
         masks = np.zeros((0, 1, 1), bool) if result.masks is None else result.masks.data.cpu().numpy() > 0.5
         return _from_masks(masks, boxes, score)
 
 
-def _from_masks(masks: np.ndarray, boxes: np.ndarray, score: np.ndarray) -> Seen:
+def _from_masks(masks: np.ndarray, boxes: np.ndarray, score: np.ndarray) -> FrameDetections:
     """Return detections of masks (K, H, W), each looked for inside its box only."""
     blobs: list[Blob] = []
     kept = []
@@ -118,7 +118,7 @@ def _from_masks(masks: np.ndarray, boxes: np.ndarray, score: np.ndarray) -> Seen
         if blob is not None:
             blobs.append(blob)
             kept.append(k)
-    return Seen.from_masks(blobs, score[kept])
+    return FrameDetections.from_masks(blobs, score[kept])
 
 
 def _classes(text: str, names: dict[int, str], weights: Path | None) -> list[int]:

@@ -10,7 +10,7 @@ from .kernels import absorb, in_image, innovation, look_one
 
 
 @njit(cache=True, error_model="numpy")
-def sightings(  # type: ignore[no-untyped-def]
+def initiate(  # type: ignore[no-untyped-def]
     packed,
     sizes,
     origin,

@@ -11,7 +11,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(eq=False)
-class Pool:
+class LiveTracks:
     """Living tracks as columns (K,): candidates and confirmed ones.
 
     ``name``; ``state`` (K, 6) and ``cov`` (K, 6, 6); ``born`` and ``last``, frames of the first and the last detection;
@@ -37,7 +37,7 @@ class Pool:
     window_gain: Array
 
     @classmethod
-    def empty(cls, views: int, window: int) -> "Pool":
+    def empty(cls, views: int, window: int) -> "LiveTracks":
         """No tracks."""
         whole, real = np.zeros(0, np.int64), np.zeros(0)
         look = np.zeros((0, views))
@@ -46,15 +46,15 @@ class Pool:
             np.zeros((0, views), np.int64), np.zeros((0, window, views), np.int64), np.zeros((0, window, views)),
         )  # fmt: skip
 
-    def take(self, rows: Flags | Ints) -> "Pool":
+    def take(self, rows: Flags | Ints) -> "LiveTracks":
         """Return these tracks."""
-        return Pool(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
+        return LiveTracks(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
 
-    def join(self, other: "Pool") -> "Pool":
+    def join(self, other: "LiveTracks") -> "LiveTracks":
         """Return these tracks and others."""
         if not len(other):
             return self
-        return Pool(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
+        return LiveTracks(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
 
     def __len__(self) -> int:
         return len(self.name)
@@ -77,7 +77,7 @@ class FrameLog:
 
 
 @dataclass(frozen=True, eq=False)
-class Ahead:
+class FutureFrames:
     """Frames to come: numbers (F,), offsets (F + 1,) of their detections, and which of them is the present one."""
 
     frames: Ints

@@ -11,7 +11,7 @@ from ...maths.kalman import predict
 from .cues import chances
 from .kernels import correct, hypotheses, look
 from .packing import components, pack
-from .pair_odds import add_bonds
+from .pair_odds import add_pair_odds
 
 _SETTLED = 30.0  # log-likelihood by which one reading must lead to be taken at once
 _MOST_GROUP = 24  # tracks that are packed again; in a larger component, those nearest by shared detections
@@ -158,7 +158,7 @@ def compare(  # type: ignore[no-untyped-def]
 
     All of state (2, T, 6), cov, pixel, J, members (2, T, C), memory_size, memory_axis, memory_frame hold both readings
     of frame number ``first`` of ``frames`` (F,), whose detections are rows offsets[first]:offsets[first + 1]; members
-    are such rows. bond_begin, bond_partner, bond_odds : see `bonds.Bonds`.
+    are such rows. bond_begin, bond_partner, bond_odds : see `pair_odds.Bonds`.
 
     Returns the log-likelihood of the second reading against the first. It ends when one leads clearly,
     or when both have chosen the same for a while.
@@ -186,7 +186,7 @@ def compare(  # type: ignore[no-untyped-def]
                 state[w], cov[w], pixel[w], J[w], seen, found, memory_size[w], memory_axis[w], memory_frame[w],
                 frames[k], begin, u[a:b], v[a:b], r[a:b], log_size[a:b], axis[a:b], free, scales, log_clutter, gate,
             )  # fmt: skip
-            add_bonds(value, sets, a, bond_begin, bond_partner, bond_odds)
+            add_pair_odds(value, sets, a, bond_begin, bond_partner, bond_odds)
             chosen, _, _ = pack(owner, sets, value, n, b - a, most_nodes)
             for t in range(n):
                 lead += value[chosen[t]] if w == 1 else -value[chosen[t]]

@@ -11,12 +11,13 @@ from ...recordings.tracks import Tracks
 from ..base import Method, Progress
 from ..postprocess import relabel
 from .engine import Engine
-from .fit.initialise import believe
-from .live_tracks import Ahead
-from .model import Belief, Sights
+from .fit.initialise import initial_model
+from .live_tracks import FutureFrames
+from .model import TrackingModel
+from .observations import Observations
 from .refinement.confidence import link_confidence, suspects
-from .refinement.refine import Mended, mend
-from .refinement.trajectories import Paths
+from .refinement.refine import Refined, refine
+from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
 
@@ -28,7 +29,7 @@ class Joint(Method):
     candidates until a window of frames tells which of them explain the detections that are left. In the end whole
     tracks are compared: exchanged where that is likelier, joined, and smoothed.
 
-    After `track`, ``suspects`` lists the moments at which identities may be wrong, ``belief`` what was fitted, and
+    After `track`, ``suspects`` lists the moments at which identities may be wrong, ``model`` what was fitted, and
     ``stopped`` how many searches ended before the best choice was proved.
     """
 
@@ -36,48 +37,48 @@ class Joint(Method):
 
     def __init__(self, settings: JointSettings | None = None) -> None:
         super().__init__(settings)
-        self.belief: Belief | None = None
+        self.model: TrackingModel | None = None
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
         """Fit, track, mend."""
         s: JointSettings = self.settings
-        belief = self.belief = believe(rig, detections, s)
-        sights = Sights.of(rig, detections, belief)
+        model = self.model = initial_model(rig, detections, s)
+        obs = Observations.of(rig, detections, model)
         if s.model is not None:
-            sights = sights.with_bonds(rig, detections, belief.body_length, s.model)
-        engine = Engine(rig, belief, s)
+            obs = obs.with_pair_odds(rig, detections, model.body_length, s.model)
+        engine = Engine(rig, model, s)
         frames = detections.frames
         for k, frame in enumerate(frames):
-            engine.step(int(frame), detections.at(k), sights, Ahead(frames, detections.offsets, k))
+            engine.step(int(frame), detections.at(k), obs, FutureFrames(frames, detections.offsets, k))
             progress(k + 1, len(frames))
         engine.finish()
         self.suspects, self.stopped = [], engine.stopped
         if not engine.confirmed:
             return Tracks.build([], [], [], cameras=rig.names)
-        mended = mend(rig, sights, Paths.of(engine.logs, engine.confirmed), belief, s)
-        mended.paths.name, kept = _by_appearance(mended, s.min_obs)
-        self.suspects = [x for x in suspects(mended) if max(x.track, x.other) < kept]
-        return to_tracks(rig, detections, mended)
+        refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
+        refined.paths.name, kept = _by_appearance(refined, s.min_obs)
+        self.suspects = [x for x in suspects(refined) if max(x.track, x.other) < kept]
+        return to_tracks(rig, detections, refined)
 
 
-def _by_appearance(mended: Mended, min_obs: int) -> tuple[NDArray[np.int64], int]:
+def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], int]:
     """Names 0, 1, ... by first frame, so that suspects name the tracks as they are written; and how many are.
 
     Tracks observed in fewer than ``min_obs`` frames, which `postprocess` removes, come after all others.
     """
-    paths = mended.paths
+    paths = refined.paths
     old = paths.name[paths.begin[:-1]]
     short = np.add.reduceat((paths.members >= 0).any(1).astype(np.int64), paths.begin[:-1]) < min_obs
     new = np.argsort(np.lexsort((old, paths.frame[paths.begin[:-1]], short)))
     known = {int(a): int(b) for a, b in zip(old, new, strict=True)}
-    for row in mended.joins:
+    for row in refined.joins:
         row[0] = known.get(int(row[0]), -1)
     return np.repeat(new, np.diff(paths.begin)).astype(np.int64), int((~short).sum())
 
 
-def to_tracks(rig: CameraRig, detections: Detections, mended: Mended) -> Tracks:
+def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Tracks:
     """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
-    paths = mended.paths
+    paths = refined.paths
     error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
     for c, cam in enumerate(rig):
         rows = np.flatnonzero(paths.members[:, c] >= 0)
@@ -89,6 +90,6 @@ def to_tracks(rig: CameraRig, detections: Detections, mended: Mended) -> Tracks:
     return relabel(
         Tracks.build(
             paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
-            error_px=error, observed=count > 0, confidence=link_confidence(mended), cameras=rig.names,
+            error_px=error, observed=count > 0, confidence=link_confidence(refined), cameras=rig.names,
         )
     )  # fmt: skip

@@ -10,8 +10,9 @@ from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..online import FrameTracker
 from .engine import Engine
-from .fit.initialise import believe
-from .model import Belief, Sights
+from .fit.initialise import initial_model
+from .model import TrackingModel
+from .observations import Observations
 from .settings import JointSettings
 
 
@@ -26,20 +27,24 @@ class OnlineJoint(FrameTracker):
     Parameters
     ----------
     rig : the cameras.
-    belief : what was fitted on an earlier recording of the same set-up (``Joint.belief`` after `track`). Without it,
+    model : what was fitted on an earlier recording of the same set-up (``Joint.model`` after `track`). Without it,
         the first ``warm_up`` frames are kept and fitted; they give no tracks.
     settings : of method ``joint``.
     """
 
     def __init__(
-        self, rig: CameraRig, belief: Belief | None = None, settings: JointSettings | None = None, warm_up: int = 100
+        self,
+        rig: CameraRig,
+        model: TrackingModel | None = None,
+        settings: JointSettings | None = None,
+        warm_up: int = 100,
     ) -> None:
         super().__init__(rig)
         self.settings = settings or JointSettings()
         self.warm_up = warm_up
         self._waiting: list[tuple[int, Detections]] = []
         self._rows = 0  # detections so far: the engine tells those of different frames apart by their row
-        self.engine = None if belief is None else Engine(rig, belief, self.settings)
+        self.engine = None if model is None else Engine(rig, model, self.settings)
 
     def step(self, frame: int, detections: Detections) -> Tracks:
         """Decide the frame, or keep it while there is too little to fit."""
@@ -52,17 +57,17 @@ class OnlineJoint(FrameTracker):
         if not len(seen):
             self._waiting.clear()
             return Tracks.build([], [], [], cameras=self.rig.names)
-        self.engine = Engine(self.rig, believe(self.rig, seen, self.settings), self.settings)
+        self.engine = Engine(self.rig, initial_model(self.rig, seen, self.settings), self.settings)
         waiting, self._waiting = self._waiting, []
         for number, found in waiting[:-1]:
             self._take(self.engine, number, found)
         return self._take(self.engine, frame, detections)
 
     def _take(self, engine: Engine, frame: int, detections: Detections) -> Tracks:
-        sights = replace(Sights.of(self.rig, detections, engine.belief), first=self._rows)
-        engine.step(frame, slice(0, len(detections)), sights)
+        obs = replace(Observations.of(self.rig, detections, engine.model), first=self._rows)
+        engine.step(frame, slice(0, len(detections)), obs)
         log = engine.logs.pop()
-        alive = np.isin(log.name, engine.pool.name[engine.pool.confirmed])
+        alive = np.isin(log.name, engine.live.name[engine.live.confirmed])
         members = np.where(log.members >= 0, log.members - self._rows, -1)[alive]
         self._rows += len(detections)
         return Tracks.build(

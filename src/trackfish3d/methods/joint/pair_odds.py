@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 
-class Bonds(NamedTuple):
+class PairOdds(NamedTuple):
     """Log-likelihood ratios of pairs of detections of one recording.
 
     begin (N + 1,) : first entry of each detection; partner (M,) detections of later rows, ascending; odds (M,).
@@ -19,19 +19,21 @@ class Bonds(NamedTuple):
     odds: NDArray[np.float64]
 
     @classmethod
-    def of(cls, count: int, first: NDArray[np.int64], second: NDArray[np.int64], odds: NDArray[np.floating]) -> "Bonds":
+    def of(
+        cls, count: int, first: NDArray[np.int64], second: NDArray[np.int64], odds: NDArray[np.floating]
+    ) -> "PairOdds":
         """Sort pairs (P,) of ``count`` detections, first before second."""
         order = np.lexsort((second, first))
         begin = np.searchsorted(first[order], np.arange(count + 1))
         return cls(begin.astype(np.int64), second[order].astype(np.int64), odds[order].astype(np.float64))
 
 
-NO_BONDS = Bonds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+NO_ODDS = PairOdds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 @njit(cache=True)
-def add_bonds(value, sets, start, begin, partner, odds):  # type: ignore[no-untyped-def]
-    """Add to value (H,), in place, the bonds within sets (H, C) of detections, counted from row ``start``; -1 for none.
+def add_pair_odds(value, sets, start, begin, partner, odds):  # type: ignore[no-untyped-def]
+    """Add to value (H,), in place, the pair odds within sets (H, C) of detections, counted from row ``start``; -1 for none.
 
     The sum over pairs is divided by the number of views less one. Pairs of a set share their detections, and a set of
     k views has k (k - 1) / 2 of them: undivided, large sets would be paid many times for the same agreement.

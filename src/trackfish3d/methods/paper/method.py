@@ -16,7 +16,7 @@ from ..groups import Groups, groups_to_tracks
 from ..scale import box_size
 from .features import GEOMETRIC, read_features
 from .settings import GroupingSettings
-from .tracker import PublishedTracker, TrackerSettings
+from .tracker import PaperTracker, TrackerSettings
 
 if TYPE_CHECKING:
     from .network import TrackFishNet
@@ -127,7 +127,7 @@ def link_groups(
     """Pass 2 and 2.5: tracks of groups that carry embeddings."""
     from .inference import predictor
 
-    tracker = PublishedTracker(settings, predictor(net))
+    tracker = PaperTracker(settings, predictor(net))
     number = np.full(len(groups), -1, np.int64)
     assert groups.embedding is not None
     starts = np.searchsorted(groups.frame, detections.frames).tolist()

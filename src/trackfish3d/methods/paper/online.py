@@ -10,7 +10,7 @@ from ...recordings import Detections, Tracks
 from ..groups import groups_to_tracks
 from ..online import FrameTracker
 from .method import PaperSettings, load_network
-from .tracker import PublishedTracker
+from .tracker import PaperTracker
 
 if TYPE_CHECKING:
     from .network import TrackFishNet
@@ -43,7 +43,7 @@ class OnlineTracker(FrameTracker):
             self.net = model
         from .inference import predictor
 
-        self._tracker = PublishedTracker(self.settings.tracker, predictor(self.net))
+        self._tracker = PaperTracker(self.settings.tracker, predictor(self.net))
 
     def step(self, frame: int, detections: Detections) -> Tracks:
         """Group the frame and link the groups."""

@@ -76,7 +76,7 @@ def _unit(x: Vectors) -> Vectors:
     return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12), np.float32)
 
 
-class PublishedTracker:
+class PaperTracker:
     """Link groups online: call `update` once a frame, then `finish` for the stitched numbers.
 
     Before stitching, the numbers `update` returned are final: online and offline runs agree.

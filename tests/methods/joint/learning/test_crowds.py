@@ -8,13 +8,13 @@ pytest.importorskip("torch")
 from tests.methods.paper.test_training import school
 from trackfish3d.core.errors import InputError
 from trackfish3d.methods.paper.labels import pseudo_labels
-from trackfish3d.methods.paper.train.training_scenes import Scene
+from trackfish3d.methods.paper.train.training_scenes import TrainingScene
 from trackfish3d.recordings import Detections
 
 
 def test_a_crowd_is_the_recording_at_several_times(tmp_path):
     recording = school(tmp_path / "rec", frames=60, fish=2)
-    scene = Scene.of("rec", recording.rig, recording.detections)
+    scene = TrainingScene.of("rec", recording.rig, recording.detections)
     crowd = scene.crowded(3, np.random.default_rng(0))
     assert len(crowd.detections.frames) >= 0.7 * 60
     np.testing.assert_array_equal(np.diff(crowd.detections.offsets), 3 * 6)
@@ -36,12 +36,14 @@ def test_a_crowd_is_the_recording_at_several_times(tmp_path):
 def test_undecided_pairs_have_no_label_and_no_agreement_is_refused(tmp_path):
     recording = school(tmp_path / "rec", fish=1)
     det = recording.detections
-    scene = Scene.of("rec", recording.rig, det).agreed()
+    scene = TrainingScene.of("rec", recording.rig, det).agreed()
     frames, keep = np.array([3]), np.ones((1, 3), bool)
     np.testing.assert_array_equal(scene.dense_labels(frames, keep)[0][0], 1 - 2 * np.eye(3))
     astray = np.where(det.camera == 2, 400.0, 0.0)  # the third camera points elsewhere
     columns = [x + astray for x in (det.u, det.v, det.x1, det.y1, det.x2, det.y2)]
-    moved = Scene.of("rec", recording.rig, Detections.build(recording.rig.names, det.frame, det.camera, *columns))
+    moved = TrainingScene.of(
+        "rec", recording.rig, Detections.build(recording.rig.names, det.frame, det.camera, *columns)
+    )
     assert (moved.labels.agreed(moved.detections).confidence < 0).all()
     with pytest.raises(InputError, match="no three views agree"):
         moved.agreed()

@@ -18,8 +18,9 @@ from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
 from ....maths.kalman import predict
 from ..kernels import absorb, add_dart, look_one
-from ..model import FLOOR_PX, Belief, Sights
-from ..refinement.trajectories import Paths
+from ..model import TrackingModel
+from ..observations import FLOOR_PX, Observations
+from ..refinement.trajectories import Trajectories
 
 Array = NDArray[np.float64]
 _SHORTEST = 8  # frames; shorter tracks may be chance
@@ -28,48 +29,50 @@ _MOST_STEPS = 8
 _MOST_ROWS = 3000  # of tracks that motion is fitted to
 _DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an axis, or ...
 _DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
-_PRIOR = 20.0  # detections' worth of the first belief that a count starts from
+_PRIOR = 20.0  # detections' worth of the first model that a count starts from
 
 
-def fit(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief, share: float) -> Belief:
-    """Return the belief that fits these tracks; the old one where they are too few.
+def fit(
+    rig: CameraRig, obs: Observations, paths: Trajectories, frames: int, model: TrackingModel, share: float
+) -> TrackingModel:
+    """Return the model that fits these tracks; the old one where they are too few.
 
     frames : number of frames that the tracks come from; share : chance of a dart in a frame.
     """
     paths = paths.longer_than(_SHORTEST)
     if not len(paths.name):
-        return belief
-    return _cues(sights, paths, _counts(rig, sights, paths, frames, _noise(rig, sights, paths, belief, share)))
+        return model
+    return _cues(obs, paths, _counts(rig, obs, paths, frames, _noise(rig, obs, paths, model, share)))
 
 
-def _noise(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, share: float) -> Belief:
+def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, share: float) -> TrackingModel:
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
     A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
     same frame see it. One number serves all cameras: what two views disagree by does not tell which is wrong.
     """
-    h = 1e-4 * belief.body_length
+    h = 1e-4 * model.body_length
     lines = linearised(rig.packed, paths.members, paths.state, h)
-    misfit, freedom = disagreement(paths.members, *lines, sights.u, sights.v, sights.noise)
+    misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise)
     scales = [
         np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
     ]
     scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
     kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
     paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
-    noise = np.maximum(sights.noise * scale, FLOOR_PX)
+    noise = np.maximum(obs.noise * scale, FLOOR_PX)
 
     def likelihood(steps: int) -> float:
         value: float = track_likelihood(
-            paths.begin, paths.frame, paths.members, paths.state, *lines, sights.u, sights.v, noise,
-            (belief.acceleration * _STEP**steps) ** 2, belief.velocity**2, belief.body_length**2, share, belief.dart**2,
+            paths.begin, paths.frame, paths.members, paths.state, *lines, obs.u, obs.v, noise,
+            (model.acceleration * _STEP**steps) ** 2, model.velocity**2, model.body_length**2, share, model.dart**2,
         )  # fmt: skip
         return value
 
-    acceleration = belief.acceleration * _STEP ** climb(likelihood, _MOST_STEPS)
+    acceleration = model.acceleration * _STEP ** climb(likelihood, _MOST_STEPS)
     speed = np.sqrt(np.mean(np.sum(paths.state[:, 3:] ** 2, axis=1)) / 3.0)  # along one axis
-    return belief.with_(
-        noise=belief.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
+    return model.with_(
+        noise=model.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
         dart=float(max(_DART_SPEEDS * speed, _DART_SCALE * acceleration)),
     )  # fmt: skip
 
@@ -174,27 +177,27 @@ def track_likelihood(  # type: ignore[no-untyped-def]
     return total
 
 
-def _counts(rig: CameraRig, sights: Sights, paths: Paths, frames: int, belief: Belief) -> Belief:
+def _counts(rig: CameraRig, obs: Observations, paths: Trajectories, frames: int, model: TrackingModel) -> TrackingModel:
     """Chances to be detected, alone and near another, and the density of detections that no track explains."""
     views = len(rig)
     hits, tries = np.zeros((2, views)), np.zeros((2, views))
-    used = np.zeros(len(sights.u), bool)
+    used = np.zeros(len(obs.u), bool)
     used[paths.members[paths.members >= 0]] = True
-    clutter, clear, hidden = belief.clutter.copy(), belief.clear.copy(), belief.hidden.copy()
+    clutter, clear, hidden = model.clutter.copy(), model.clear.copy(), model.hidden.copy()
     for c, cam in enumerate(rig):
         pixel = cam.project(paths.state[:, :3])
         inside = (pixel >= 0).all(1) & (pixel < np.array(cam.size)).all(1)
-        size = float(np.exp(np.median(sights.log_size[sights.camera == c]))) if (sights.camera == c).any() else 1.0
+        size = float(np.exp(np.median(obs.log_size[obs.camera == c]))) if (obs.camera == c).any() else 1.0
         cover = _cover(paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), max(size, 1.0))
         hit = paths.members[:, c] >= 0
         for k, near in enumerate((cover < 0.05, cover > 0.5)):
             hits[k, c], tries[k, c] = (hit & inside & near).sum(), (inside & near).sum()
-        rate = (hits[:, c] + _PRIOR * np.array([belief.clear[c], belief.hidden[c]])) / (tries[:, c] + _PRIOR)
+        rate = (hits[:, c] + _PRIOR * np.array([model.clear[c], model.hidden[c]])) / (tries[:, c] + _PRIOR)
         clear[c] = min(rate[0], 0.995)
         hidden[c] = min(max(rate[1], 0.05), clear[c])
-        alone = (~used & (sights.camera == c)).sum()
+        alone = (~used & (obs.camera == c)).sum()
         clutter[c] = (alone + 1.0) / (frames * cam.size[0] * cam.size[1])
-    return belief.with_(clear=clear, hidden=hidden, clutter=np.maximum(clutter, belief.clutter / 10))
+    return model.with_(clear=clear, hidden=hidden, clutter=np.maximum(clutter, model.clutter / 10))
 
 
 @njit(cache=True)
@@ -219,7 +222,7 @@ def _cover(frame, pixel, size):  # type: ignore[no-untyped-def]
     return out
 
 
-def _cues(sights: Sights, paths: Paths, belief: Belief) -> Belief:
+def _cues(obs: Observations, paths: Trajectories, model: TrackingModel) -> TrackingModel:
     """Scales of size and axis: median change from frame to frame within tracks, deviation among all detections."""
     sizes, axes = [], []
     follow = (np.diff(paths.name) == 0) & (np.diff(paths.frame) == 1)
@@ -227,15 +230,15 @@ def _cues(sights: Sights, paths: Paths, belief: Belief) -> Belief:
         before, after = paths.members[:-1, c][follow], paths.members[1:, c][follow]
         both = (before >= 0) & (after >= 0)
         before, after = before[both], after[both]
-        sizes.append(np.abs(sights.log_size[after] - sights.log_size[before]))
-        turned = np.abs(sights.axis[after] - sights.axis[before]) % np.pi
+        sizes.append(np.abs(obs.log_size[after] - obs.log_size[before]))
+        turned = np.abs(obs.axis[after] - obs.axis[before]) % np.pi
         axes.append(np.minimum(turned, np.pi - turned))
     size, axis = np.concatenate(sizes), np.concatenate(axes)
     axis = axis[np.isfinite(axis)]
     scales = np.zeros(3)
-    if len(size) >= 50 and not belief.points:
-        spread = np.mean([np.std(sights.log_size[sights.camera == c]) for c in np.unique(sights.camera)])
+    if len(size) >= 50 and not model.points:
+        spread = np.mean([np.std(obs.log_size[obs.camera == c]) for c in np.unique(obs.camera)])
         scales[:2] = max(float(np.median(size)) / math.log(2), 0.01), math.sqrt(2) * float(spread)
     if len(axis) >= 50:
         scales[2] = max(float(np.median(axis)) / math.log(2), 0.01)
-    return belief.with_(scales=scales)
+    return model.with_(scales=scales)

@@ -8,9 +8,10 @@ from ....recordings.detections import Detections
 from ...matching import POINT_ERROR, group_frames, hungarian_match
 from ...scale import box_size, estimate_scale
 from ..engine import Engine
-from ..model import Belief, Sights
+from ..model import TrackingModel
+from ..observations import Observations
 from ..refinement.smoothing import smooth
-from ..refinement.trajectories import Paths
+from ..refinement.trajectories import Trajectories
 from ..settings import JointSettings
 from .estimate import fit
 
@@ -25,24 +26,24 @@ SCALE_FRAMES = 100
 START_FRAMES = 40
 
 
-def believe(rig: CameraRig, detections: Detections, settings: JointSettings) -> Belief:
-    """Fit a belief to the middle of a recording.
+def initial_model(rig: CameraRig, detections: Detections, settings: JointSettings) -> TrackingModel:
+    """Fit a model to the middle of a recording.
 
     Lengths come from first groups, the motion is the one that explains most of a short stretch, and everything is
     fitted twice to the tracks of a longer one.
     """
-    belief = best_start(rig, detections, first_belief(rig, detections), settings)
+    model = best_start(rig, detections, first_model(rig, detections), settings)
     for _ in range(settings.fit_rounds):
-        engine, sights, part = pilot(rig, detections, belief, settings, settings.fit_frames)
+        engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
         if not engine.confirmed:
             break
-        paths = Paths.of(engine.logs, engine.confirmed)
-        smooth(paths.begin, paths.frame, paths.state, paths.cov, belief.acceleration**2)
-        belief = fit(rig, sights, paths, len(part.frames), belief, settings.dart_share)
-    return belief
+        paths = Trajectories.of(engine.logs, engine.confirmed)
+        smooth(paths.begin, paths.frame, paths.state, paths.cov, model.acceleration**2)
+        model = fit(rig, obs, paths, len(part.frames), model, settings.dart_share)
+    return model
 
 
-def first_belief(rig: CameraRig, detections: Detections) -> Belief:
+def first_model(rig: CameraRig, detections: Detections) -> TrackingModel:
     """Return what can be said without tracks: lengths, volume, density of detections."""
     points = box_size(detections) <= 0
     cameras, count = len(rig), len(detections.frames)
@@ -60,7 +61,7 @@ def first_belief(rig: CameraRig, detections: Detections) -> Belief:
         length = POINT_LENGTH * float(extent.max()) or 1.0
     area = np.array([c.size[0] * c.size[1] for c in rig], float)
     each = np.bincount(detections.camera, minlength=cameras) / max(count, 1)
-    return Belief(
+    return TrackingModel(
         noise=np.full(cameras, NOISE_POINTS if points else NOISE_BOXES),
         acceleration=0.3 * STEPS[1] * length,
         velocity=1.5 * STEPS[1] * length,
@@ -75,12 +76,12 @@ def first_belief(rig: CameraRig, detections: Detections) -> Belief:
     )
 
 
-def best_start(rig: CameraRig, detections: Detections, belief: Belief, settings: JointSettings) -> Belief:
-    """Return the belief with the way in a frame under which a short stretch has the most likely tracks."""
-    best, most = belief, -np.inf
+def best_start(rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings) -> TrackingModel:
+    """Return the model with the way in a frame under which a short stretch has the most likely tracks."""
+    best, most = model, -np.inf
     for share in STEPS:
-        step = share * belief.body_length
-        trial = belief.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
+        step = share * model.body_length
+        trial = model.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
         engine, _, _ = pilot(rig, detections, trial, settings, START_FRAMES)
         names = np.array(sorted(engine.confirmed), np.int64)
         evidence = sum(float(log.weight[np.isin(log.name, names)].sum()) for log in engine.logs)
@@ -90,15 +91,15 @@ def best_start(rig: CameraRig, detections: Detections, belief: Belief, settings:
 
 
 def pilot(
-    rig: CameraRig, detections: Detections, belief: Belief, settings: JointSettings, count: int
-) -> tuple[Engine, Sights, Detections]:
+    rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings, count: int
+) -> tuple[Engine, Observations, Detections]:
     """Track ``count`` frames in the middle of a recording, each frame for itself."""
     middle = len(detections.frames) // 2
     low, high = max(middle - count // 2, 0), min(middle + (count + 1) // 2, len(detections.frames))
     part = detections.select(np.arange(detections.offsets[low], detections.offsets[high]))
-    sights = Sights.of(rig, part, belief)
-    engine = Engine(rig, belief, settings)
+    obs = Observations.of(rig, part, model)
+    engine = Engine(rig, model, settings)
     for k, frame in enumerate(part.frames):
-        engine.step(int(frame), part.at(k), sights)
+        engine.step(int(frame), part.at(k), obs)
     engine.finish()
-    return engine, sights, part
+    return engine, obs, part

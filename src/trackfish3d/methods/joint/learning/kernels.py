@@ -200,7 +200,7 @@ def _fill(  # type: ignore[no-untyped-def]
         row[24] = min(math.log(major[i] / max(minor[i], 0.3)), math.log(major[j] / max(minor[j], 0.3)))
         if not math.isnan(angle[i]) and not math.isnan(angle[j]):
             has_axis = _length(ray, fan, i, j, a, b, angle, major, body, axis, row)
-    seeing, best_sum, best_least = 0, 0.0, FAR
+    predicted, best_sum, best_least = 0, 0.0, FAR
     tilt, tilts, shape = 0.0, 0, 0.0
     for c in range(packed.shape[0]):
         if c == camera[i] or c == camera[j]:
@@ -208,7 +208,7 @@ def _fill(  # type: ignore[no-untyped-def]
         u, v, ok = project_within(packed[c], X[0], X[1], X[2], GLASS_MARGIN)
         if not (ok and 0.0 <= u < sizes[c, 0] and 0.0 <= v < sizes[c, 1]):
             continue
-        seeing += 1
+        predicted += 1
         best, near = -1, FAR
         for d in range(begin, end):
             if camera[d] == c:
@@ -233,10 +233,10 @@ def _fill(  # type: ignore[no-untyped-def]
                 if ok and math.hypot(u1 - u, v1 - v) > 1.0:
                     tilt += _fold(math.atan2(v1 - v, u1 - u) - angle[best])
                     tilts += 1
-    if seeing:
-        row[6], row[7], row[8] = 1.0, best_sum / seeing, math.log1p(best_least)
-        row[9] = min(seeing, 4) / 4.0
-        row[21] = shape / seeing
+    if predicted:
+        row[6], row[7], row[8] = 1.0, best_sum / predicted, math.log1p(best_least)
+        row[9] = min(predicted, 4) / 4.0
+        row[21] = shape / predicted
     if tilts:
         row[19], row[20] = 1.0, tilt / tilts
 

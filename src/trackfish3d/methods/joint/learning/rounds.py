@@ -75,15 +75,15 @@ def track_and_label(
     recording: Recording, model: Path | None, settings: LearnSettings, number: int = 1
 ) -> tuple[list[Lesson], Labels]:
     """Track a recording, with a network if there is one, and turn its long tracks into lessons."""
-    from ..model import Sights
+    from ..observations import Observations
 
     method: Any = make_method("joint", {} if model is None else {"model": model})
     rig, detections = recording.rig, recording.detections
     tracks = method.track(rig, detections, recording.fps)
     made: list[Lesson] = []
     if len(tracks):
-        noise = Sights.of(rig, detections, method.belief).noise
-        made = lessons(rig, detections, tracks, noise, method.belief.body_length, settings)
+        noise = Observations.of(rig, detections, method.model).noise
+        made = lessons(rig, detections, tracks, noise, method.model.body_length, settings)
     count = [int((made[0].label == k).sum()) if made else 0 for k in (1, 0, -1)]
     return made, Labels(number, recording.folder.name, len(np.unique(tracks.track)), *count)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ...suspects import Suspect
-from .refine import Mended
+from .refine import Refined
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,16 +50,16 @@ class Moments:
     touch: Array
 
     @classmethod
-    def of(cls, mended: Mended) -> "Moments":
+    def of(cls, refined: Refined) -> "Moments":
         """All doubtful moments of all tracks."""
-        paths, swaps, scores = mended.paths, mended.swaps, mended.scores
+        paths, swaps, scores = refined.paths, refined.swaps, refined.scores
         odds, partner = np.full(len(paths.name), NO_SWAP), np.full(len(paths.name), -1)
         rising = np.argsort(swaps.odds, kind="stable")  # so that the greatest is written last
         for mine, other in ((swaps.one, swaps.other), (swaps.other, swaps.one)):
             better = rising[swaps.odds[rising] > odds[mine[rising] + 1]]
             odds[mine[better] + 1], partner[mine[better] + 1] = swaps.odds[better], other[better]
         touch = np.full(len(paths.name), -np.inf)
-        for k in _touching(mended):
+        for k in _touching(refined):
             for row in (swaps.one[k] + 1, swaps.other[k] + 1):
                 touch[row] = max(touch[row], swaps.odds[k])
         firm = np.flatnonzero((paths.members >= 0).sum(1) >= 2)
@@ -87,9 +87,9 @@ class Moments:
         )
 
 
-def _touching(mended: Mended) -> Ints:
+def _touching(refined: Refined) -> Ints:
     """Return indices of swaps of tracks in the same place, the likeliest of each encounter."""
-    paths, swaps = mended.paths, mended.swaps
+    paths, swaps = refined.paths, refined.swaps
     apart = paths.state[swaps.one, :3] - paths.state[swaps.other, :3]
     spread = paths.cov[swaps.one, :3, :3] + paths.cov[swaps.other, :3, :3]
     distance = np.einsum("ki,ki->k", apart, np.linalg.solve(spread, apart[..., None])[..., 0])
@@ -103,15 +103,15 @@ def _touching(mended: Mended) -> Ints:
     return np.array([near[i + np.argmax(swaps.odds[near[i:j]])] for i, j in pairwise(begin.tolist())], np.int64)
 
 
-def suspects(mended: Mended, least: float = 0.01) -> list[Suspect]:
+def suspects(refined: Refined, least: float = 0.01) -> list[Suspect]:
     """Return doubtful moments with at least this chance to be wrong, the most doubtful first.
 
     Moments of the same tracks within a few frames are one. Of two tracks that may be exchanged, the one that is more
     likely to be wrong speaks for both.
     """
-    paths, moments = mended.paths, Moments.of(mended)
+    paths, moments = refined.paths, Moments.of(refined)
     chance = moments.chance()
-    joined = {(int(t), int(b)) for t, _, b in mended.joins}
+    joined = {(int(t), int(b)) for t, _, b in refined.joins}
     rows: dict[tuple[int, int], list[tuple[int, int, int, float, str]]] = {}
     for k in np.flatnonzero(chance >= 0.1 * least):
         track = int(paths.name[moments.before[k]])
@@ -140,14 +140,14 @@ def _one(pair: tuple[int, int], moments: list[tuple[int, int, int, float, str]])
     return Suspect(min(m[0] for m in moments), max(m[1] for m in moments), *pair, float(max(wrong)), kind)
 
 
-def link_confidence(mended: Mended) -> Array:
+def link_confidence(refined: Refined) -> Array:
     """(N,) chance that each row of the tracks is the same animal as the row before it.
 
     The doubt of a gap is borne by the link in it at which past and future agree least.
     """
-    wrong = np.full(len(mended.paths.name), PLAIN)
-    wrong[mended.paths.begin[:-1]] = 0.0
-    moments = Moments.of(mended)
+    wrong = np.full(len(refined.paths.name), PLAIN)
+    wrong[refined.paths.begin[:-1]] = 0.0
+    moments = Moments.of(refined)
     wrong[moments.worst] = np.maximum(moments.chance(), PLAIN)
     sure: Array = 1.0 - wrong
     return sure

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cameras.rig import CameraRig
-from ..model import Belief, Sights
+from ..model import TrackingModel
+from ..observations import Observations
 from ..settings import JointSettings
 from .filtering import run_filter
-from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, unswap
+from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, undo_swaps
 from .smoothing import smooth
-from .trajectories import Paths
+from .trajectories import Trajectories
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,34 +21,36 @@ _MOST_PRIOR = 100.0  # log-odds; what needs more to be one animal is none: a gho
 
 
 @dataclass(eq=False)
-class Mended:
+class Refined:
     """Tracks with smoothed states, and what is doubtful about them.
 
     ``swaps``: moments at which two may still be exchanged; ``scores`` (N,): how well the past of each row agrees with
     its future (`repair.link_scores`); ``joins`` (J, 3): track, last frame before a gap and first after it.
     """
 
-    paths: Paths
+    paths: Trajectories
     swaps: Swaps
     scores: Array
     joins: Ints
 
 
-def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings: JointSettings) -> Mended:
+def refine(
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
+) -> Refined:
     """Exchange and join tracks as their whole past and future say, until nothing changes, and smooth them.
 
     Where the number of animals is given, joins become easier until there are no more tracks than animals, or until none
     is left that could be one animal: a ghost is better left alone than joined.
     """
-    q = belief.acceleration**2
+    q = model.acceleration**2
     joins: list[tuple[int, int, int]] = []
     prior = settings.stitch_prior
     smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
     for _ in range(_MOST_ROUNDS):
-        forth, back = filter_both(rig, sights, paths, belief)
-        paths, done = unswap(paths, find_swaps(paths, forth, back, belief, settings), settings.swap_least)
+        forth, back = filter_both(rig, obs, paths, model)
+        paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
         if not done:
-            name, strength = stitch(paths, forth, back, belief, settings, prior)
+            name, strength = stitch(paths, forth, back, model, settings, prior)
             first, last = paths.begin[:-1], paths.begin[1:] - 1
             renamed = dict(zip(paths.name[first].tolist(), name.tolist(), strict=True))
             joins = [(renamed.get(t, t), a, b) for t, a, b in joins]
@@ -60,34 +63,36 @@ def mend(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, settings:
                 prior *= 2.0
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
-        paths = filtered(rig, sights, paths, belief)
+        paths = filtered(rig, obs, paths, model)
         smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
-    forth, back = filter_both(rig, sights, paths, belief)
-    swaps = find_swaps(paths, forth, back, belief, settings)
-    scores = link_scores(paths, forth, back, belief, settings)
-    return Mended(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3))
+    forth, back = filter_both(rig, obs, paths, model)
+    swaps = find_swaps(paths, forth, back, model, settings)
+    scores = link_scores(paths, forth, back, model, settings)
+    return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3))
 
 
-def _filter(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief, back: bool) -> Filtered:
+def _filter(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, back: bool) -> Filtered:
     found: Filtered = run_filter(
-        rig.packed, paths.begin, paths.frame, paths.members, paths.state, sights.u, sights.v, sights.noise,
-        belief.acceleration**2, belief.velocity**2, belief.body_length**2, 1e-4 * belief.body_length, back,
+        rig.packed, paths.begin, paths.frame, paths.members, paths.state, obs.u, obs.v, obs.noise,
+        model.acceleration**2, model.velocity**2, model.body_length**2, 1e-4 * model.body_length, back,
     )  # fmt: skip
     return found
 
 
-def filter_both(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief) -> tuple[Filtered, Filtered]:
+def filter_both(
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel
+) -> tuple[Filtered, Filtered]:
     """States of all rows from the past, and from the future: see `filtering.run_filter`."""
-    return _filter(rig, sights, paths, belief, False), _filter(rig, sights, paths, belief, True)
+    return _filter(rig, obs, paths, model, False), _filter(rig, obs, paths, model, True)
 
 
-def filtered(rig: CameraRig, sights: Sights, paths: Paths, belief: Belief) -> Paths:
+def filtered(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel) -> Trajectories:
     """Return the same tracks with states filtered anew."""
-    _, _, state, cov, _ = _filter(rig, sights, paths, belief, False)
-    return Paths(paths.name, paths.frame, paths.members, state, cov)
+    _, _, state, cov, _ = _filter(rig, obs, paths, model, False)
+    return Trajectories(paths.name, paths.frame, paths.members, state, cov)
 
 
-def fill(paths: Paths, most: int) -> Paths:
+def fill(paths: Trajectories, most: int) -> Trajectories:
     """Add rows without detections in gaps of at most so many frames, on a straight line."""
     step = np.diff(paths.frame)
     at = np.flatnonzero((np.diff(paths.name) == 0) & (step > 1) & (step <= most))
@@ -95,7 +100,7 @@ def fill(paths: Paths, most: int) -> Paths:
     before = np.repeat(at, missing)
     ahead = np.arange(missing.sum()) - np.repeat(np.cumsum(missing) - missing, missing) + 1
     share = (ahead / np.repeat(step[at], missing))[:, None]
-    added = Paths(
+    added = Trajectories(
         paths.name[before],
         paths.frame[before] + ahead,
         np.full((len(before), paths.members.shape[1]), -1),

@@ -8,10 +8,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ....maths.assignment import assign
-from ..model import Belief
+from ..model import TrackingModel
 from ..settings import JointSettings
 from .filtering import meeting
-from .trajectories import Paths
+from .trajectories import Trajectories
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -82,7 +82,7 @@ def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, 
     return one[:count], other[:count], odds[:count]
 
 
-def unswap(paths: Paths, swaps: Swaps, least: float) -> tuple[Paths, int]:
+def undo_swaps(paths: Trajectories, swaps: Swaps, least: float) -> tuple[Trajectories, int]:
     """Exchange the futures of tracks where that is likelier by ``least``; a pair of tracks once a call."""
     name = paths.name.copy()
     done = 0
@@ -102,15 +102,20 @@ def unswap(paths: Paths, swaps: Swaps, least: float) -> tuple[Paths, int]:
 
 
 def find_swaps(
-    paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings, least: float = -7.0
+    paths: Trajectories,
+    forth: Filtered,
+    back: Filtered,
+    model: TrackingModel,
+    settings: JointSettings,
+    least: float = -7.0,
 ) -> Swaps:
     """Moments at which two tracks near each other may be exchanged, with odds of at least ``least``."""
     order = np.argsort(paths.frame, kind="stable")
-    reach = settings.swap_reach * belief.body_length
+    reach = settings.swap_reach * model.body_length
     return Swaps(
         *swap_odds(
-            paths.name, paths.frame, order, forth[2], forth[3], back[2], back[3], reach, belief.acceleration**2,
-            settings.dart_share, belief.dart**2, least,
+            paths.name, paths.frame, order, forth[2], forth[3], back[2], back[3], reach, model.acceleration**2,
+            settings.dart_share, model.dart**2, least,
         )
     )  # fmt: skip
 
@@ -126,24 +131,26 @@ def link_density(name, frame, past, past_cov, future, future_cov, q, share, dart
     return out
 
 
-def link_scores(paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings) -> Array:
+def link_scores(
+    paths: Trajectories, forth: Filtered, back: Filtered, model: TrackingModel, settings: JointSettings
+) -> Array:
     """(N,) log-likelihood ratio of each row's link to the row before it, against any other animal; inf for first rows.
 
     Any other animal: as many as are tracked at once, anywhere in the water that they use, with any velocity.
     """
     density = link_density(
-        paths.name, paths.frame, forth[2], forth[3], back[2], back[3], belief.acceleration**2, settings.dart_share,
-        belief.dart**2,
+        paths.name, paths.frame, forth[2], forth[3], back[2], back[3], model.acceleration**2, settings.dart_share,
+        model.dart**2,
     )  # fmt: skip
     low, high = np.quantile(paths.state[:, :3], [0.02, 0.98], axis=0)
-    volume = float(np.prod(np.maximum(high - low, belief.body_length)))
+    volume = float(np.prod(np.maximum(high - low, model.body_length)))
     animals = float(np.median(np.unique(paths.frame, return_counts=True)[1]))
-    found: Array = density - math.log(animals / volume) + 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi))
+    found: Array = density - math.log(animals / volume) + 3.0 * math.log(model.velocity * math.sqrt(2 * math.pi))
     return found
 
 
 def stitch(
-    paths: Paths, forth: Filtered, back: Filtered, belief: Belief, settings: JointSettings, prior: float
+    paths: Trajectories, forth: Filtered, back: Filtered, model: TrackingModel, settings: JointSettings, prior: float
 ) -> tuple[Ints, Array]:
     """Join fragments, all at once.
 
@@ -155,13 +162,13 @@ def stitch(
     begin = paths.begin
     first, last = begin[:-1], begin[1:] - 1
     n = len(first)
-    q = belief.acceleration**2
+    q = model.acceleration**2
     odds = link_odds(
         paths.frame[first], paths.frame[last], forth[2][last], forth[3][last], back[2][first], back[3][first],
-        settings.stitch_gap, q, settings.dart_share, belief.dart**2,
+        settings.stitch_gap, q, settings.dart_share, model.dart**2,
     )  # fmt: skip
     # A new animal is anywhere in the water with any velocity: that is what a link is weighed against.
-    anew = math.log(belief.births) - 3.0 * math.log(belief.velocity * math.sqrt(2 * math.pi)) - prior
+    anew = math.log(model.births) - 3.0 * math.log(model.velocity * math.sqrt(2 * math.pi)) - prior
     value = odds - anew
     cost = np.where(value > 0, -value, np.inf)
     full = np.full((n, 2 * n), np.inf)

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(eq=False)
-class Paths:
+class Trajectories:
     """Confirmed tracks as columns, sorted by name and frame.
 
     ``name``, ``frame`` (N,); ``members`` (N, C) detection rows or -1; ``state`` (N, 6), ``cov`` (N, 6, 6).
@@ -26,7 +26,7 @@ class Paths:
     cov: Array
 
     @classmethod
-    def of(cls, logs: list[FrameLog], names: set[int]) -> "Paths":
+    def of(cls, logs: list[FrameLog], names: set[int]) -> "Trajectories":
         """Collect the logs of these tracks, without the frames after two views last agreed on it."""
         wanted = np.array(sorted(names), np.int64)
         keep = [np.isin(g.name, wanted) for g in logs]
@@ -45,31 +45,31 @@ class Paths:
         np.maximum.at(high, paths.name[hit], paths.frame[hit])
         return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
 
-    def take(self, rows: Any) -> "Paths":
+    def take(self, rows: Any) -> "Trajectories":
         """Return these rows."""
-        return Paths(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
+        return Trajectories(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
 
     @property
     def begin(self) -> Ints:
         """(T + 1,) first row of each track."""
         return np.append(np.flatnonzero(np.diff(self.name, prepend=-1)), len(self.name)).astype(np.int64)
 
-    def longer_than(self, frames: int) -> "Paths":
+    def longer_than(self, frames: int) -> "Trajectories":
         """Return tracks of more than this many frames."""
         begin = self.begin
         long = np.diff(begin) > frames
         return self.take(np.repeat(long, np.diff(begin)))
 
-    def renamed(self, name: Ints) -> "Paths":
+    def renamed(self, name: Ints) -> "Trajectories":
         """Return the same rows under other names, sorted again."""
         order = np.lexsort((self.frame, name))
         out = self.take(order)
         out.name = name[order]
         return out
 
-    def join(self, other: "Paths") -> "Paths":
+    def join(self, other: "Trajectories") -> "Trajectories":
         """Return these rows and others, in no order."""
-        return Paths(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
+        return Trajectories(*(np.concatenate([getattr(self, k), getattr(other, k)]) for k in self.__dataclass_fields__))
 
 
 def _once(members: Ints, weight: Array) -> Ints:

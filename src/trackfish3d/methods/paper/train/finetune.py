@@ -12,7 +12,7 @@ from ..features import GEOMETRIC
 from ..network import TrackFishNet
 from .settings import fast_recipe
 from .trainer import EpochReport, Trainer
-from .training_scenes import Scene
+from .training_scenes import TrainingScene
 
 
 def learn_on(
@@ -47,7 +47,7 @@ def learn_on(
         changes["model"] = base.settings
     elif extra is not None:
         changes["model"] = {"raw_features": GEOMETRIC + extra.shape[1]}
-    scene = Scene.of("the recording", rig, detections, extra=extra)
+    scene = TrainingScene.of("the recording", rig, detections, extra=extra)
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer([scene], fast_recipe(**changes), Path(folder), start=base)
         trainer.train(report)

@@ -16,13 +16,13 @@ from ..losses import association_loss, contrastive_loss, temporal_loss
 from ..network import TrackFishNet
 from .settings import TrainingSettings
 from .temporal import GroupTable, link_groups
-from .training_scenes import Scene
+from .training_scenes import TrainingScene
 
 CAMERA = 4  # column of the raw features that holds the camera's number
 
 
 @dataclass
-class Memory:
+class GroupMemory:
     """What recipe `paper` carries from pair to pair of a scene: past groups, and the last frame's encoding."""
 
     groups: GroupTable | None = None
@@ -46,12 +46,12 @@ class WindowLoss:
 
 def window_loss(
     net: TrackFishNet,
-    scene: Scene,
+    scene: TrainingScene,
     frames: NDArray[np.int64],
     settings: TrainingSettings,
     full: bool,
     rng: np.random.Generator,
-    memory: Memory | None = None,
+    memory: GroupMemory | None = None,
     compiled: Compiled | None = None,
 ) -> WindowLoss:
     """Loss of frames (B,) of a scene, one after the other; without `full` (warm-up) the association loss alone.
@@ -101,7 +101,7 @@ def _through(
     tokens: Tensor,
     mask: Tensor,
     frames: NDArray[np.int64],
-    memory: Memory | None,
+    memory: GroupMemory | None,
     seed: int | None,
     settings: TrainingSettings,
 ) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def _through(
 
 
 def _group(
-    scene: Scene, frames: NDArray[np.int64], h: Tensor, logits: Tensor, mask: Tensor, settings: TrainingSettings
+    scene: TrainingScene, frames: NDArray[np.int64], h: Tensor, logits: Tensor, mask: Tensor, settings: TrainingSettings
 ) -> tuple[Groups, Tensor, tuple[Tensor, Tensor], Tensor]:
     """Group the window; the `frame` of its groups is the place in it.
 
@@ -166,7 +166,7 @@ def _temporal(
     groups: Groups,
     clock: NDArray[np.int64],
     settings: TrainingSettings,
-    memory: Memory | None,
+    memory: GroupMemory | None,
 ) -> tuple[Tensor, int]:
     """Temporal loss over the links that end in the window after its first frame, and their number.
 
@@ -203,7 +203,7 @@ def _temporal(
 
 
 def augment(
-    scene: Scene,
+    scene: TrainingScene,
     frames: NDArray[np.int64],
     tokens: NDArray[np.float32],
     keep: NDArray[np.bool_],

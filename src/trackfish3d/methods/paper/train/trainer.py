@@ -20,13 +20,13 @@ from ..checkpoint import pick_device, save_model
 from ..network import TrackFishNet
 from .optimiser import FlatAdamW
 from .settings import FREE, TrainingSettings
-from .step import Memory, window_loss
+from .step import GroupMemory, window_loss
 from .team import Team
-from .training_scenes import Scene
+from .training_scenes import TrainingScene
 
 PARTS = ("loss", "association", "contrastive", "temporal", "groups", "links")
 LOG_COLUMNS = ("epoch", *PARTS, "held_out", "frames_per_second")
-Window = tuple[Scene, NDArray[np.int64], Memory | None]
+Window = tuple[TrainingScene, NDArray[np.int64], GroupMemory | None]
 EpochReport = Callable[[dict[str, float]], None]
 StepReport = Callable[[int, int], None]
 
@@ -49,10 +49,10 @@ class Trainer:
 
     def __init__(
         self,
-        scenes: Sequence[Scene],
+        scenes: Sequence[TrainingScene],
         settings: TrainingSettings,
         folder: Path,
-        held_out: Sequence[Scene] = (),
+        held_out: Sequence[TrainingScene] = (),
         start: TrackFishNet | None = None,
     ) -> None:
         cameras = {len(s.rig) for s in (*scenes, *held_out)}
@@ -170,7 +170,7 @@ class Trainer:
         s = self.settings
         if not s.shuffle:
             for scene in self.scenes:
-                memory = Memory()
+                memory = GroupMemory()
                 for frames in scene.windows(s.window):
                     yield [(scene, frames, memory)]
             return

@@ -20,7 +20,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Scene:
+class TrainingScene:
     """One recording, ready to train on."""
 
     name: str
@@ -37,7 +37,7 @@ class Scene:
         features: Path | None = None,
         calibration_noise: float = 0.0,
         seed: int = 0,
-    ) -> "Scene":
+    ) -> "TrainingScene":
         """Read a recording, and a features file of its detections; pseudo-labels are cached in `cache`.
 
         With `calibration_noise` the poses of its cameras are disturbed first, as in the paper's training-time test:
@@ -53,7 +53,7 @@ class Scene:
     @classmethod
     def of(
         cls, name: str, rig: CameraRig, detections: Detections, cache: Path | None = None, extra: F32 | None = None
-    ) -> "Scene":
+    ) -> "TrainingScene":
         """Make a scene of detections in memory, with more features (N, D) if given."""
         if len(rig) < 2:
             raise InputError(f"{name}: training needs two cameras; it has {len(rig)}")
@@ -67,14 +67,14 @@ class Scene:
             raise InputError(f"{name}: no pair of detections of two cameras agrees; is the calibration the right one?")
         return cls(name, rig, detections, raw_features(rig, detections, extra), labels)
 
-    def agreed(self) -> "Scene":
+    def agreed(self) -> "TrainingScene":
         """Return the scene with labels that all views agree on, see `PseudoLabels.agreed`."""
         labels = self.labels.agreed(self.detections)
         if not (labels.confidence > 0).any():
             raise InputError(f"{self.name}: no three views agree on an animal; train with --set agreed_labels=false")
         return replace(self, labels=labels)
 
-    def crowded(self, copies: int, rng: np.random.Generator) -> "Scene":
+    def crowded(self, copies: int, rng: np.random.Generator) -> "TrainingScene":
         """Return the scene laid over itself at `copies` times, at least a tenth of its length apart where that fits.
 
         Pairs of detections of different times are two animals for certain, so a recording of few animals teaches like
