@@ -33,7 +33,7 @@ NO_ODDS = PairOdds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 @njit(cache=True)
 def add_pair_odds(value, sets, start, begin, partner, odds):  # type: ignore[no-untyped-def]
-    """Add to value (H,), in place, the pair odds within sets (H, C) of detections, counted from row ``start``; -1 for none.
+    """Add to value (H,), in place, the pair odds within sets (H, C) of detections, from row ``start``; -1 for none.
 
     The sum over pairs is divided by the number of views less one. Pairs of a set share their detections, and a set of
     k views has k (k - 1) / 2 of them: undivided, large sets would be paid many times for the same agreement.
