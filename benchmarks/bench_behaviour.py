@@ -93,7 +93,7 @@ def track(recording: Recording, stem: Path, arguments: argparse.Namespace) -> Tr
     path = stem.with_name(f"{stem.name}_{arguments.method.replace(':', '_').replace('=', '-')}.parquet")
     if not path.exists():
         method = make_method(name, dict(pair.split("=") for pair in pairs))
-        write_table(method.track(recording.rig, recording.detections, recording.fps).to_table(), path)
+        write_table(method.track(recording.rig, recording.detections, recording.fps).tracks.to_table(), path)
     return read_tracks(path)
 
 

@@ -153,11 +153,12 @@ def calibration_error(p: np.ndarray, same: np.ndarray, bins: int = 15) -> float:
 def tracked(recording: Recording, model: Path | None, gate: float) -> tuple[dict[str, float], Any, Any]:
     method: Any = make_method("joint", {} if model is None else {"model": model})
     begin = time.process_time()
-    tracks = method.track(recording.rig, recording.detections, recording.fps)
+    result = method.track(recording.rig, recording.detections, recording.fps)
+    tracks = result.tracks
     spent = time.process_time() - begin
     t = recording.truth
     score = evaluate(t.frame, t.identity, t.position, tracks.frame, tracks.track, tracks.position, gate=gate).to_dict()
-    return score | {"ms": 1000 * spent / len(recording.detections.frames)}, method.model, tracks
+    return score | {"ms": 1000 * spent / len(recording.detections.frames)}, result.model, tracks
 
 
 def learn(work: Path) -> dict[str, Path]:

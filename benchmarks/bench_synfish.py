@@ -28,7 +28,7 @@ from trackfish3d.synfish.school import school_statistics
 
 def hungarian_mota(recording: Recording) -> float:
     """MOTA (percent) of the geometric baseline, with the post-processing that all methods share."""
-    truth, tracks = recording.truth, Hungarian().track(recording.rig, recording.detections)
+    truth, tracks = recording.truth, Hungarian().track(recording.rig, recording.detections).tracks
     scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)
     return 100 * scores.clear.mota
 

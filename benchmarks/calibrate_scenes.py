@@ -78,7 +78,7 @@ def deviations(scene: Scene, limit: float) -> tuple[float, dict]:
         found["audit"] = 100 * audit.precision
         worst = max(worst, abs(found["audit"] - paper_audit()[scene.fish][0]) / AUDITED[scene.name])
     if worst < limit and scene.name in MOTA:
-        tracks = Hungarian().track(rig, detections)
+        tracks = Hungarian().track(rig, detections).tracks
         scores = evaluate(
             truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE
         )

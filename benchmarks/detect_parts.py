@@ -103,7 +103,7 @@ def gather(names: tuple[str, ...], parts: list[tuple[int, list[tuple[int, FrameD
 
 def tracked(recording: Recording, detections: Detections) -> dict[str, float]:
     method = make_method(DEFAULT_METHOD, {}).resolve(recording.rig, detections)
-    tracks = method.track(recording.rig, detections, recording.fps)
+    tracks = method.track(recording.rig, detections, recording.fps).tracks
     truth = recording.truth
     assert truth is not None
     return scored(truth, tracks)

@@ -140,13 +140,13 @@ def bench_doubt(scenes: dict[str, Recording]) -> list[dict[str, Any]]:
     for name, recording in scenes.items():
         truth = recording.truth
         assert truth is not None
-        method = make_method("joint")
-        tracks = method.track(recording.rig, recording.detections, recording.fps)
+        result = make_method("joint").track(recording.rig, recording.detections, recording.fps)
+        tracks = result.tracks
         identity = true_identity(tracks.detection, truth, len(recording.detections))
         runs = runs_of(tracks.track, tracks.frame, identity)
         events = events_of(runs)
         chance, wrong = judge_links(tracks, runs, events)
-        claimed, right, named = judge_suspects(method.suspects, runs, events)  # type: ignore[attr-defined]
+        claimed, right, named = judge_suspects(result.suspects, runs, events)
         rows.append(
             {
                 "scene": name, "kind": name.split("-")[0].rstrip("123456"), "events": len(events), "named": named,

@@ -144,19 +144,19 @@ def told_scale() -> Iterator[None]:
 def run_optv(rig: CameraRig, detections: Detections, band: float, linked: bool) -> Tracks:
     """OpenPTV's correspondences of each frame, nothing filled and nothing removed; or linked by trackpy."""
     more: dict[str, Any] = {"max_gap": 15, "min_obs": 5} if linked else {"max_gap": 0, "min_obs": 1}
-    return TubOpenPTV(OpenPTVSettings(band_px=band, gate=0.5, body_length=1.0, **more)).track(rig, detections)
+    return TubOpenPTV(OpenPTVSettings(band_px=band, gate=0.5, body_length=1.0, **more)).track(rig, detections).tracks
 
 
 def run_told(rig: CameraRig, detections: Detections) -> Tracks:
     """The joint tracker told the scale."""
     with told_scale():
-        return make_method("joint").track(rig, detections)
+        return make_method("joint").track(rig, detections).tracks
 
 
 METHODS: dict[str, Callable[[CameraRig, Detections], Tracks]] = {
     **{f"optv, band {b:g} px": partial(run_optv, band=b, linked=False) for b in BANDS_PX},
     "optv + trackpy, band 10 px": partial(run_optv, band=10.0, linked=True),
-    "joint": lambda rig, detections: make_method("joint").track(rig, detections),
+    "joint": lambda rig, detections: make_method("joint").track(rig, detections).tracks,
     "joint, told the scale": run_told,
 }
 

@@ -49,7 +49,7 @@ def run(label: str, recording: Recording) -> Tracks:
         return track_oracle(recording.rig, recording.detections, recording.truth, KalmanSettings())
     name, _, contain = label.partition(", ")
     settings = {"contain": True} if contain else {}
-    return make_method(name, settings).track(recording.rig, recording.detections, recording.fps)
+    return make_method(name, settings).track(recording.rig, recording.detections, recording.fps).tracks
 
 
 def bench_rigs(work: Path) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ def bench_stages(scenes: dict[str, Recording], frames: int) -> list[dict[str, An
         fish = len(np.unique(truth.identity))
 
         def joint(settings: dict[str, Any], seen: Detections = detections, rig: Any = rig, fps: float = fps) -> Tracks:
-            return make_method("joint", settings).track(rig, seen, fps)
+            return make_method("joint", settings).track(rig, seen, fps).tracks
 
         def cueless(joint: Callable[..., Tracks] = joint) -> Tracks:
             with no_cues():

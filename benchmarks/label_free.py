@@ -62,7 +62,7 @@ def tracked(model: Path, schools: list[Path], learn: int) -> tuple[float, float]
     found = []
     for folder in schools:
         recording = Recording.open(folder)
-        tracks = Paper(PaperSettings(model=model, learn=learn)).track(recording.rig, recording.detections)
+        tracks = Paper(PaperSettings(model=model, learn=learn)).track(recording.rig, recording.detections).tracks
         truth = recording.truth
         assert truth is not None
         scores = evaluate(

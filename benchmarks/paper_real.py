@@ -44,7 +44,8 @@ def trained(scenes: list[TrainingScene], folder: Path, settings: TrainingSetting
 
 
 def row(name: str, model: Path, recording: Recording, gate: float) -> list[str]:
-    tracks = Paper(PaperSettings(model=model, grouping=GroupingSettings())).track(recording.rig, recording.detections)
+    method = Paper(PaperSettings(model=model, grouping=GroupingSettings()))
+    tracks = method.track(recording.rig, recording.detections).tracks
     truth = recording.truth
     assert truth is not None
     found = evaluate(

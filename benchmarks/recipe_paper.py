@@ -25,7 +25,7 @@ def by_method(name: str, schools: list[Path]) -> tuple[float, float]:
     found = []
     for folder in schools:
         r = Recording.open(folder)
-        tracks = make_method(name, {}).resolve(r.rig, r.detections).track(r.rig, r.detections, r.fps)
+        tracks = make_method(name, {}).resolve(r.rig, r.detections).track(r.rig, r.detections, r.fps).tracks
         truth = r.truth
         assert truth is not None
         s = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)

@@ -78,8 +78,8 @@ def test_a_dark_camera_is_mentioned(recording, tmp_path, capsys):
     assert call("track", tmp_path / "dark") == 0
     assert "camera cam1 has no detections" in capsys.readouterr().err
     Recording.create(tmp_path / "none", recording.rig, detections=Detections.empty(recording.rig.names))
-    assert call("track", tmp_path / "none") == 0
-    assert "0 tracks, 0 points" in capsys.readouterr().out
+    assert call("track", tmp_path / "none") == 1
+    assert "nothing could be tracked: there are no detections" in capsys.readouterr().out
 
 
 def test_benchmark_writes_one_folder(recording, tmp_path, capsys):

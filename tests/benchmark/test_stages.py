@@ -85,7 +85,7 @@ def test_scores_that_know_part_all_pairs_and_those_that_guess_none(crowd):
 
 
 def test_claimed_pairs_agree_with_the_scores_of_associations(crowd):
-    tracks = make_method("hungarian").track(crowd.rig, crowd.detections)
+    tracks = make_method("hungarian").track(crowd.rig, crowd.detections).tracks
     bins = claimed_pairs(crowd.rig, crowd.detections, crowd.truth, tracks)
     pairs = association_of_tracks(tracks, crowd.truth).pairs
     assert sum(b.found for b in bins) == pairs.right

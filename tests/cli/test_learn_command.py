@@ -57,14 +57,14 @@ def test_mistakes_are_one_line(school, tmp_path, capsys):
 
 
 def test_bonds_are_added_to_sets_and_shared_fairly():
-    from trackfish3d.methods.joint.pair_odds import NO_BONDS, Bonds, add_bonds
+    from trackfish3d.methods.joint.pair_odds import NO_ODDS, PairOdds, add_pair_odds
 
-    bonds = Bonds.of(16, np.array([11, 10, 10]), np.array([12, 12, 11]), np.array([4.0, 2.0, 1.0]))
+    bonds = PairOdds.of(16, np.array([11, 10, 10]), np.array([12, 12, 11]), np.array([4.0, 2.0, 1.0]))
     sets = np.array([[0, 1, 2], [0, -1, 2], [-1, 1, -1], [-1, -1, -1], [3, 1, -1]])
     value = np.full(5, 10.0)
-    add_bonds(value, sets, 10, *bonds)
+    add_pair_odds(value, sets, 10, *bonds)
     np.testing.assert_allclose(value, [10 + 7 / 2, 12, 10, 10, 10])
-    add_bonds(value, sets, 10, *NO_BONDS)
+    add_pair_odds(value, sets, 10, *NO_ODDS)
     np.testing.assert_allclose(value, [13.5, 12, 10, 10, 10])
 
 
@@ -80,10 +80,10 @@ def test_the_shipped_network_tells_a_long_body_from_a_short_one(school):
     from trackfish3d.methods.registry import make_method
 
     recording = Recording.open(school)
-    method = make_method("joint")
-    tracks = method.track(recording.rig, recording.detections)
+    result = make_method("joint").track(recording.rig, recording.detections)
+    tracks = result.tracks
     noise = np.full(len(recording.detections), 3.0)
-    _, first, second, odds = load_odds("shipped")(recording.rig, recording.detections, noise, method.belief.body_length)
+    _, first, second, odds = load_odds("shipped")(recording.rig, recording.detections, noise, result.model.body_length)
     owner = owners(tracks, len(recording.detections), 20)
     same = owner[first] == owner[second]
     assert (~same).sum() > 20

@@ -9,8 +9,9 @@ import pytest
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.cameras.native import write_cameras
 from trackfish3d.cli.app import main
-from trackfish3d.cli.tracking import run as module
 from trackfish3d.media.writer import write_video
+from trackfish3d.methods.result import Result
+from trackfish3d.pipeline import run as module
 from trackfish3d.recordings import Recording
 
 SIZE, FRAMES = (320, 240), 70
@@ -114,12 +115,12 @@ def test_films_become_tracks_a_report_and_scores_and_nothing_is_done_twice(films
 def test_learning_on_the_recording_is_a_stage_of_its_own(films, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(module, "LEARN_STEPS", 10)
     out = tmp_path / "rec"
-    real = module.write_settings
-    monkeypatch.setattr(module, "write_settings", _stop)
+    real = Result.save
+    monkeypatch.setattr(Result, "save", _stop)
     assert run(films, out, "--method", "joint", "--learn") != 0
     assert "pairs of one animal" in lines(capsys.readouterr().out)["learn"]
     learnt = (out / "pairs.safetensors").read_bytes()
-    monkeypatch.setattr(module, "write_settings", real)
+    monkeypatch.setattr(Result, "save", real)
     assert run(films, out, "--method", "joint", "--learn") == 0
     said = lines(capsys.readouterr().out)
     assert [name for name, line in said.items() if line.endswith("(done before)")] == [
@@ -141,7 +142,7 @@ def _stop(*_, **__):
 
 def test_a_clock_set_right_by_hand_is_kept_and_the_tracks_made_again(films, tmp_path, capsys):
     out = tmp_path / "rec"
-    assert run(films, out, "--time-offset", "left=3") == 0
+    assert run(films, out, "--time-offset", "left=3") == 1
     assert "3 frames early; set time_offset_frames.right = 3" in lines(capsys.readouterr().out)["check"]
     path = out / "recording.toml"
     path.write_text(path.read_text().replace("left = 3", "left = 0"))

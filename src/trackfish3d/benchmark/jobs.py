@@ -120,12 +120,12 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
         tracks = track_oracle(rig, detections, truth, settings)
         return tracks, settings.model_dump(mode="json"), time.process_time() - start
     method = make_method(variant.method, variant.settings)
-    ready = method.resolve(rig, detections) if len(detections) else method
     if "features" not in variant.settings:  # such a file is of all detections, not of a few
-        ready.track(rig, few, source.fps)
+        method.track(rig, few, source.fps)
     start = time.process_time()
-    tracks = method.track(rig, detections, source.fps)
-    return tracks, ready.settings.model_dump(mode="json"), time.process_time() - start
+    result = method.track(rig, detections, source.fps)
+    assert result.settings is not None
+    return result.tracks, result.settings.model_dump(mode="json"), time.process_time() - start
 
 
 def _first_frames(detections: Detections, count: int) -> Detections:

@@ -63,7 +63,7 @@ def analyse(variant: Variant, folder: Path, gate: float) -> dict[str, Any]:
     try:
         scene = StageScene.open(folder)
         method = make_method(variant.method, variant.settings).resolve(scene.rig, scene.detections)
-        found = method.run(scene.rig, scene.detections, scene.fps, lambda done, total: None)
+        found = method.run(scene.rig, scene.detections, scene.fps, lambda done, total: None).tracks
         runs = {AS_IS: found, TRUE_IDENTITIES: identified(scene, found, gate)} | common(scene, gate)
         if isinstance(method, GeometricMethod):
             groups = true_groups(scene.rig, scene.detections, scene.truth)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,8 +11,7 @@ from ..cameras.rig import CameraRig
 from ..core.errors import InputError
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
-from .postprocess import postprocess
-from .suspects import Suspect
+from .result import Result
 
 Progress = Callable[[int, int], None]
 """Called with steps done and steps in all."""
@@ -28,36 +28,37 @@ class MethodSettings(BaseModel):
 
 
 class Method(ABC):
-    """A tracker of 3D trajectories. A subclass is one algorithm: its settings and a `run`.
+    """A tracker of 3D trajectories. A subclass is one algorithm: its name, its settings and a `run`.
 
     `track` is the same for all: it checks the input, runs, and post-processes, so that no method is favoured.
     """
 
+    name: ClassVar[str] = ""
     Settings: ClassVar[type[Any]] = MethodSettings
     min_cameras: ClassVar[int] = 2
     max_cameras: ClassVar[int] = 10**6
 
     def __init__(self, settings: MethodSettings | None = None) -> None:
         self.settings: Any = self.Settings() if settings is None else settings
-        self.suspects: list[Suspect] = []  # of the last `track`, for methods that know where they may be wrong
-        self.stopped = 0  # searches of the last `track` that ended before the best choice was proved
 
     def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
         """Return this method with every length estimated that was left open; already closed ones stay."""
         return self
 
     @abstractmethod
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
-        """Make tracks, before post-processing. All settings are resolved."""
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
+        """Make tracks, before ghosts are removed and gaps filled. All settings are resolved."""
 
     def track(
         self, rig: CameraRig, detections: Detections, fps: float = 30.0, progress: Progress | None = None
-    ) -> Tracks:
-        """Track all animals of a recording.
+    ) -> Result:
+        """Track all animals of a recording. Nothing is left on the method.
 
         Parameters
         ----------
-        rig : the cameras; detections : on a common clock, its cameras those of the rig; fps : frames a second.
+        rig : the cameras.
+        detections : on a common clock, its cameras those of the rig.
+        fps : frames a second.
         progress : called with steps done and steps in all.
         """
         if tuple(detections.cameras) != rig.names:
@@ -68,10 +69,16 @@ class Method(ABC):
             bound = f"at least {self.min_cameras}" if len(rig) < self.min_cameras else f"at most {self.max_cameras}"
             raise InputError(f"this method needs {bound} cameras; the recording has {len(rig)}")
         if not len(detections):
-            return Tracks.build([], [], [], cameras=rig.names)
+            return Result(Tracks.build([], [], [], cameras=rig.names), method=self.name, settings=self.settings)
         ready = self.resolve(rig, detections)
-        tracks = ready.run(rig, detections, fps, progress or _silent)
-        return postprocess(tracks, self.settings.max_gap, self.settings.min_obs)
+        made = ready.run(rig, detections, fps, progress or _silent)
+        done = made.finished(self.settings.max_gap, self.settings.min_obs)
+        notes = (*done.notes, *self.remarks(done))
+        return replace(done, notes=notes, method=self.name, settings=ready.settings)
+
+    def remarks(self, result: Result) -> list[str]:
+        """Return what a user should know about the finished tracks, a line each."""
+        return []
 
 
 def _silent(done: int, total: int) -> None:

@@ -12,12 +12,13 @@ from ..recordings.tracks import Tracks
 def postprocess(tracks: Tracks, max_gap: int = 15, min_obs: int = 2) -> Tracks:
     """Remove ghosts, fill short gaps, and number tracks from 0 by first appearance.
 
+    The defaults are the paper's (its appendix on inference).
+
     Parameters
     ----------
+    tracks : as a method made them.
     max_gap : two successive points of a track at most this many frames apart are joined by a straight line.
     min_obs : tracks with fewer observed points are removed.
-
-    The defaults are the paper's (its appendix on inference).
     """
     return relabel(fill_gaps(remove_ghosts(tracks, min_obs), max_gap))
 
@@ -59,10 +60,37 @@ def fill_gaps(tracks: Tracks, max_gap: int) -> Tracks:
     return Tracks.build(**columns, cameras=tracks.cameras)
 
 
-def relabel(tracks: Tracks) -> Tracks:
-    """Rename tracks to 0, 1, 2, ... by their first frame; tracks that begin together keep their order."""
-    old, first, index = np.unique(tracks.track, return_index=True, return_inverse=True)
-    rank: NDArray[np.int64] = np.empty(len(old), np.int64)
-    rank[np.lexsort((old, tracks.frame[first]))] = np.arange(len(old))
+def numbering(tracks: Tracks) -> dict[int, int]:
+    """Return new numbers 0, 1, 2, ... of tracks by their first frame; tracks that begin together keep their order.
+
+    Parameters
+    ----------
+    tracks : of any numbers.
+    """
+    old, first = np.unique(tracks.track, return_index=True)
+    order = np.lexsort((old, tracks.frame[first]))
+    return {int(old[k]): number for number, k in enumerate(order)}
+
+
+def renumber(tracks: Tracks, names: dict[int, int]) -> Tracks:
+    """Return tracks under new numbers.
+
+    Parameters
+    ----------
+    tracks : the tracks.
+    names : new number of every old one.
+    """
+    old, index = np.unique(tracks.track, return_inverse=True)
+    new: NDArray[np.int64] = np.array([names[int(o)] for o in old], np.int64)
     columns = {f.name: getattr(tracks, f.name) for f in fields(tracks)}
-    return Tracks.build(**(columns | {"track": rank[index]}))
+    return Tracks.build(**(columns | {"track": new[index]}))
+
+
+def relabel(tracks: Tracks) -> Tracks:
+    """Return tracks numbered 0, 1, 2, ... by their first frame.
+
+    Parameters
+    ----------
+    tracks : of any numbers.
+    """
+    return renumber(tracks, numbering(tracks))

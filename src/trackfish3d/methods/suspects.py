@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..core.files import atomic_path
@@ -34,6 +34,16 @@ class Suspect:
     other: int
     probability: float
     kind: str
+
+    def renamed(self, names: dict[int, int]) -> "Suspect":
+        """Return the same moment with tracks under new numbers, the smaller one first.
+
+        Parameters
+        ----------
+        names : new number of every old one.
+        """
+        one, other = sorted((names[self.track], names[self.other]))
+        return replace(self, track=one, other=other)
 
 
 def write_suspects(found: Iterable[Suspect], path: Path) -> None:

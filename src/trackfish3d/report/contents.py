@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cameras import CameraRig
 from ..evaluation.gate import default_gate
+from ..health.kept import kept_problems
 from ..recordings import Detections, Recording, Tracks, Truth
 from .behaviour import read_figures
 from .frames import FrameAxis, runs
@@ -35,7 +36,7 @@ def collect(
     `tracks_file` is where the tracks were read from, a name in the recording's folder or a path of its own.
     """
     rig, truth = recording.rig, recording.truth
-    notes: list[str] = []
+    notes = [f"Something is wrong: {line}" for line in kept_problems(recording.folder)]
     if (recording.folder / "detections.parquet").exists():
         detections = recording.detections
     else:

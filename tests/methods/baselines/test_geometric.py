@@ -36,7 +36,7 @@ def careful(name):
 @pytest.mark.parametrize("world", [pinhole_world, tank_world])
 def test_sparse_fish_are_tracked_without_fault(name, world):
     rig, detections, truth = world()
-    tracks = careful(name).track(rig, detections)
+    tracks = careful(name).track(rig, detections).tracks
     found = scores(truth, tracks)
     assert found.clear.mota > 0.99
     assert found.clear.switches == 0
@@ -46,7 +46,7 @@ def test_sparse_fish_are_tracked_without_fault(name, world):
 @pytest.mark.parametrize("name", ["hungarian", "sort3d", "svt"])
 def test_every_point_is_traced_to_detections_that_show_it(name):
     rig, detections, truth = pinhole_world()
-    tracks = careful(name).track(rig, detections)
+    tracks = careful(name).track(rig, detections).tracks
     who = truth.identity_of_detections(len(detections))
     for row in np.flatnonzero(tracks.observed)[::7]:
         used = tracks.detection[row][tracks.detection[row] >= 0]
@@ -58,17 +58,17 @@ def test_every_point_is_traced_to_detections_that_show_it(name):
 
 def test_boxes_keep_false_points_out():
     rig, detections, truth = pinhole_world()
-    bare = scores(truth, make_method("hungarian").track(rig, detections)).clear
-    boxed = scores(truth, careful("hungarian").track(rig, detections)).clear
+    bare = scores(truth, make_method("hungarian").track(rig, detections).tracks).clear
+    boxed = scores(truth, careful("hungarian").track(rig, detections).tracks).clear
     assert boxed.false_positives < bare.false_positives
 
 
 def test_drops_are_bridged_and_marked():
     rig, detections, truth = pinhole_world(fish=4, drop=0.3)
-    tracks = make_method("sort3d").track(rig, detections)
+    tracks = make_method("sort3d").track(rig, detections).tracks
     assert not tracks.observed.all()
     assert scores(truth, tracks).clear.recall > 0.9
-    bare = make_method("sort3d", {"max_gap": 0}).track(rig, detections)
+    bare = make_method("sort3d", {"max_gap": 0}).track(rig, detections).tracks
     assert bare.observed.all()
     assert len(bare) == tracks.observed.sum()
 
@@ -78,7 +78,7 @@ def test_units_do_not_matter():
     scale = 1000.0
     large = CameraRig(tuple(replace(c, t=scale * c.t) for c in rig), "mm")
     for name in ("hungarian", "sort3d"):
-        a, b = make_method(name).track(rig, detections), make_method(name).track(large, detections)
+        a, b = make_method(name).track(rig, detections).tracks, make_method(name).track(large, detections).tracks
         np.testing.assert_array_equal(a.track, b.track)
         np.testing.assert_allclose(scale * a.position, b.position, rtol=1e-6)
 
@@ -97,7 +97,7 @@ def test_lengths_are_estimated_and_settings_stay():
 def test_points_without_boxes_are_tracked():
     rig, d, truth = pinhole_world()
     points = Detections.build(d.cameras, d.frame, d.camera, d.u, d.v)
-    assert scores(truth, make_method("sort3d").track(rig, points)).clear.mota > 0.98
+    assert scores(truth, make_method("sort3d").track(rig, points).tracks).clear.mota > 0.98
 
 
 def test_matchers_agree_with_scipy():
@@ -203,7 +203,7 @@ def test_shown_by_finds_the_detections_of_the_truth():
 class TestBadInput:
     def test_no_detections(self, name):
         rig, _, _ = pinhole_world(fish=1, frames=1)
-        tracks = make_method(name).track(rig, Detections.empty(rig.names))
+        tracks = make_method(name).track(rig, Detections.empty(rig.names)).tracks
         assert len(tracks) == 0
         assert tracks.cameras == rig.names
 
@@ -218,11 +218,11 @@ class TestBadInput:
     def test_a_dark_camera(self, name):
         rig, detections, truth = pinhole_world(fish=3)
         seen = detections.select(detections.camera != 1)
-        assert scores(truth, make_method(name).track(rig, seen)).clear.mota > 0.95
+        assert scores(truth, make_method(name).track(rig, seen).tracks).clear.mota > 0.95
 
     def test_all_cameras_dark_but_one(self, name):
         rig, detections, _ = pinhole_world(fish=3, frames=5)
-        assert len(make_method(name).track(rig, detections.select(detections.camera == 2))) == 0
+        assert len(make_method(name).track(rig, detections.select(detections.camera == 2)).tracks) == 0
 
     def test_cameras_of_another_rig(self, name):
         rig, detections, _ = pinhole_world(fish=1, frames=3)
@@ -242,7 +242,7 @@ def test_unknown_methods_and_settings_are_named():
 def test_same_input_same_tracks():
     rig, detections, _ = pinhole_world(fish=8, drop=0.2)
     for name in ("hungarian", "svt"):
-        a, b = make_method(name).track(rig, detections), make_method(name).track(rig, detections)
+        a, b = make_method(name).track(rig, detections).tracks, make_method(name).track(rig, detections).tracks
         np.testing.assert_array_equal(a.position, b.position)
         np.testing.assert_array_equal(a.track, b.track)
 

@@ -21,7 +21,7 @@ def mota(truth, tracks, gate=0.5):
 def test_lone_fish_are_lifted_to_3d(name):
     pytest.importorskip("trackers")
     rig, detections, truth = pinhole_world(fish=3, box=60.0)
-    assert mota(truth, make_method(name).track(rig, detections)) > 0.9
+    assert mota(truth, make_method(name).track(rig, detections).tracks) > 0.9
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch):
@@ -48,7 +48,7 @@ def test_true_2d_tracks_become_the_true_3d_tracks(tmp_path):
     who = truth.identity_of_detections(len(detections))
     write_mot(tmp_path / "mot", rig, detections, who)
     method = make_method("external", {"folder": str(tmp_path / "mot"), "frame_offset": "-1"})
-    tracks = method.track(rig, detections)
+    tracks = method.track(rig, detections).tracks
     assert mota(truth, tracks) > 0.99
     used = tracks.detection[0]
     assert len(set(who[used[used >= 0]])) == 1
@@ -58,7 +58,7 @@ def test_boxes_without_a_detection_use_their_centre(tmp_path):
     rig, detections, truth = pinhole_world(fish=3, noise=0.0)
     write_mot(tmp_path / "mot", rig, detections, truth.identity_of_detections(len(detections)))
     far = detections.select(detections.frame == 0)
-    tracks = make_method("external", {"folder": str(tmp_path / "mot"), "frame_offset": -1}).track(rig, far)
+    tracks = make_method("external", {"folder": str(tmp_path / "mot"), "frame_offset": -1}).track(rig, far).tracks
     assert mota(truth, tracks, 0.05) == 1.0
     assert (tracks.detection[tracks.frame > 0] == -1).all()
     assert (tracks.views[tracks.frame > 0] >= 2).all()
@@ -93,7 +93,7 @@ def test_openptv_tracks_sparse_fish(linker):
     pytest.importorskip("optv")
     pytest.importorskip(linker)
     rig, detections, truth = pinhole_world()
-    tracks = make_method("openptv", {"linker": linker}).track(rig, detections)
+    tracks = make_method("openptv", {"linker": linker}).track(rig, detections).tracks
     assert mota(truth, tracks) > 0.98
 
 

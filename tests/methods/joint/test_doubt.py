@@ -199,11 +199,11 @@ def test_suspects_name_tracks_as_they_are_returned(min_obs):
     missed = np.zeros((90, 3, 3), bool)
     missed[25:, 0], missed[:3, 1:] = True, True
     detections, rows = seen(RIG, position, NOISE, missed=missed)
-    method = Joint(JointSettings(min_obs=min_obs))
-    tracks = method.track(RIG, detections)
+    result = Joint(JointSettings(min_obs=min_obs)).track(RIG, detections)
+    tracks = result.tracks
     assert len(tracks.identities) == (3 if min_obs == 2 else 2)
-    assert method.suspects
-    pairs = {(s.track, s.other, s.kind) for s in method.suspects}
+    assert result.suspects
+    pairs = {(s.track, s.other, s.kind) for s in result.suspects}
     assert pairs == ({(1, 2, "swap")} if min_obs == 2 else {(0, 1, "swap")})
     held = tracks.detection[(tracks.track == min(pairs)[0])[:, None] & (tracks.detection >= 0)]
     assert np.isin(held, rows[:, 1:]).all()

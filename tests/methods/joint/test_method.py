@@ -52,10 +52,10 @@ def assert_perfect(truth, tracks, gate=LENGTH / 2):
 )
 def test_a_small_school_is_tracked_without_error(rig, fish):
     detections, truth = school(rig, fish)
-    method = Joint()
-    tracks = method.track(rig, detections)
+    result = Joint().track(rig, detections)
+    tracks = result.tracks
     assert_perfect(truth, tracks)
-    assert method.stopped == 0
+    assert result.notes == ()  # every search was finished
     assert tracks.cameras == rig.names
     assert (tracks.views <= len(rig)).all()
     np.testing.assert_array_equal(tracks.views, (tracks.detection >= 0).sum(1))
@@ -72,7 +72,7 @@ def test_positions_are_as_good_as_their_covariance_says():
     rig = paper_rig(0)
     position = swim(5, 80, common_point(rig), 5.0, seed=2)
     detections, truth = points_of(rig, position, noise=1.5, drop=0.1)
-    tracks = Joint().track(rig, detections)
+    tracks = Joint().track(rig, detections).tracks
     found = score(truth, tracks)
     assert found.clear.mota == 1.0
     far = np.linalg.norm(tracks.position[:, None] - truth.position.reshape(80, 5, 3)[tracks.frame], axis=2)
@@ -85,20 +85,20 @@ def test_positions_are_as_good_as_their_covariance_says():
 def test_the_same_input_gives_the_same_bytes(recorded):
     rig, detections, _ = recorded
     method = Joint()
-    one = method.track(rig, detections)
+    one = method.track(rig, detections).tracks
     method.track(rig, detections.select(detections.frame < 15))  # and nothing is left of another recording
-    for other in (method.track(rig, detections), Joint().track(rig, detections)):
+    for other in (method.track(rig, detections).tracks, Joint().track(rig, detections).tracks):
         for name in ("frame", "track", "position", "covariance", "views", "error_px", "confidence", "detection"):
             assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
 
 
 def test_the_order_of_detections_and_the_number_of_the_first_frame_mean_nothing(recorded):
     rig, detections, truth = recorded
-    plain = Joint().track(rig, detections)
+    plain = Joint().track(rig, detections).tracks
     shuffle = np.random.default_rng(0).permutation(len(detections))
     columns = {k: getattr(detections, k)[shuffle] for k in COLUMNS}
     columns["frame"] = columns["frame"] + 1000
-    moved = Joint().track(rig, Detections.build(rig.names, **columns))
+    moved = Joint().track(rig, Detections.build(rig.names, **columns)).tracks
     np.testing.assert_array_equal(moved.frame - 1000, plain.frame)
     moved_truth = score(truth, moved.select(np.arange(len(moved))))
     assert moved_truth.clear.mota < 0  # no frame in common: nothing of it comes from the truth
@@ -112,7 +112,7 @@ def test_units_do_not_matter(recorded):
     big = CameraRig(
         tuple(Camera(name=c.name, size=c.size, K=c.K, distortion=c.distortion, R=c.R, t=1000 * c.t) for c in rig), "mm"
     )
-    small, large = Joint().track(rig, detections), Joint().track(big, detections)
+    small, large = Joint().track(rig, detections).tracks, Joint().track(big, detections).tracks
     np.testing.assert_array_equal(small.track, large.track)
     np.testing.assert_allclose(1000 * small.position, large.position, rtol=1e-5, atol=1e-2)
 
@@ -122,7 +122,8 @@ def test_scores_that_carry_identities_help_nobody(recorded):
     rig, detections, truth = recorded
     columns = {k: getattr(detections, k) for k in COLUMNS}
     marked = columns | {"score": (truth.identity_of_detections(len(detections)) + 1) / 10}
-    plain, told = Joint().track(rig, detections), Joint().track(rig, Detections.build(rig.names, **marked))
+    plain = Joint().track(rig, detections).tracks
+    told = Joint().track(rig, Detections.build(rig.names, **marked)).tracks
     np.testing.assert_array_equal(plain.detection, told.detection)
 
 
@@ -131,22 +132,22 @@ def test_points_without_boxes(cameras):
     rig = random_rig(cameras, 3)
     detections, truth = points_of(rig, swim(6, 60, common_point(rig), 5.0, seed=1), noise=1.0, drop=0.05)
     bare = Detections.build(rig.names, detections.frame, detections.camera, detections.u, detections.v)
-    method = Joint()
-    found = score(truth, method.track(rig, bare), gate=0.5)
+    result = Joint().track(rig, bare)
+    found = score(truth, result.tracks, gate=0.5)
     assert found.clear.mota > 0.99  # an animal that one of two cameras saw in the first frame begins later
     assert found.clear.switches == found.clear.false_positives == 0
     assert found.clear.tracks == 6
-    assert method.model.points
-    assert (method.model.scales == 0).all()  # size and axis say nothing
+    assert result.model.points
+    assert (result.model.scales == 0).all()  # size and axis say nothing
 
 
 def test_a_dark_camera_is_as_good_as_none(recorded):
     rig, detections, truth = recorded
     lit = detections.select(detections.camera != 1)
-    dark = Joint().track(rig, lit)
+    dark = Joint().track(rig, lit).tracks
     columns = {k: getattr(lit, k) for k in COLUMNS} | {"camera": lit.camera // 2}
     two = CameraRig((rig[0], rig[2]), rig.units)
-    without = Joint().track(two, Detections.build(two.names, **columns))
+    without = Joint().track(two, Detections.build(two.names, **columns)).tracks
     np.testing.assert_array_equal(dark.detection[:, [0, 2]], without.detection)
     assert (dark.detection[:, 1] == -1).all()
     assert score(truth, dark).clear.mota > 0.9
@@ -155,7 +156,7 @@ def test_a_dark_camera_is_as_good_as_none(recorded):
 def test_a_camera_that_goes_dark(recorded):
     rig, detections, truth = recorded
     lit = (detections.camera != 2) | (detections.frame < 25) | (detections.frame > 40)
-    found = score(truth, Joint().track(rig, detections.select(lit)))
+    found = score(truth, Joint().track(rig, detections.select(lit)).tracks)
     assert found.clear.mota > 0.97
     assert found.clear.switches == 0
 
@@ -163,7 +164,7 @@ def test_a_camera_that_goes_dark(recorded):
 def test_frames_without_detections(recorded):
     rig, detections, truth = recorded
     blank = (detections.frame >= 28) & (detections.frame < 33)
-    tracks = Joint().track(rig, detections.select(~blank))
+    tracks = Joint().track(rig, detections.select(~blank)).tracks
     assert_perfect(truth, tracks)  # the gap is bridged
     bridged = (tracks.frame >= 28) & (tracks.frame < 33)
     assert bridged.any()
@@ -173,8 +174,8 @@ def test_frames_without_detections(recorded):
 def test_one_frame_is_no_track_unless_it_is_asked_for(recorded):
     rig, detections, truth = recorded
     one = detections.select(detections.frame == 30)
-    assert len(Joint().track(rig, one)) == 0
-    asked = Joint(JointSettings(min_obs=1, least=5.0)).track(rig, one)
+    assert len(Joint().track(rig, one).tracks) == 0
+    asked = Joint(JointSettings(min_obs=1, least=5.0)).track(rig, one).tracks
     here = truth.position[truth.frame == 30]
     far = np.linalg.norm(here[:, None] - asked.position[None], axis=2).min(1)
     assert (far < LENGTH / 2).sum() >= 5
@@ -183,7 +184,7 @@ def test_one_frame_is_no_track_unless_it_is_asked_for(recorded):
 def test_a_few_frames(recorded):
     rig, detections, truth = recorded
     part = detections.frame < 4
-    tracks = Joint().track(rig, detections.select(part))
+    tracks = Joint().track(rig, detections.select(part)).tracks
     early = truth.frame < 4
     found = evaluate(
         truth.frame[early], truth.identity[early], truth.position[early], tracks.frame, tracks.track, tracks.position,
@@ -194,14 +195,14 @@ def test_a_few_frames(recorded):
 
 def test_one_view_alone_gives_no_track(recorded):
     rig, detections, _ = recorded
-    method = Joint()
-    assert len(method.track(rig, detections.select(detections.camera == 0))) == 0
-    assert method.suspects == []
+    result = Joint().track(rig, detections.select(detections.camera == 0))
+    assert len(result.tracks) == 0
+    assert result.suspects == ()
 
 
 def test_nothing_gives_nothing(recorded):
     rig, _, _ = recorded
-    tracks = Joint().track(rig, Detections.empty(rig.names))
+    tracks = Joint().track(rig, Detections.empty(rig.names)).tracks
     assert len(tracks) == 0
     assert tracks.cameras == rig.names
 
@@ -218,7 +219,7 @@ def test_one_camera_is_refused(recorded):
 def test_two_animals_without_moments():
     rig, detections, truth = pinhole_world(fish=2, frames=40, drop=0.1)
     assert not detections.has_moments
-    assert_perfect(truth, Joint().track(rig, detections), gate=0.5)
+    assert_perfect(truth, Joint().track(rig, detections).tracks, gate=0.5)
 
 
 def test_false_detections_make_no_tracks(recorded):
@@ -233,7 +234,7 @@ def test_false_detections_make_no_tracks(recorded):
         for k in (side, *(("x1", "x2") if side == "u" else ("y1", "y2"))):
             false[k] = false[k] + shift
     both = {k: np.concatenate([columns[k], false[k]]) for k in COLUMNS}
-    tracks = Joint().track(rig, Detections.build(rig.names, **both))
+    tracks = Joint().track(rig, Detections.build(rig.names, **both)).tracks
     found = score(truth, tracks)
     assert found.clear.false_positives == 0
     assert found.clear.mota > 0.98

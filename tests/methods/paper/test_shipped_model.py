@@ -24,7 +24,7 @@ def test_it_tracks_a_new_school_out_of_the_box(tmp_path):
     scene = scene.model_copy(update={"frames": 60})
     write_scene(scene, tmp_path / "school", seed_offset=77)
     recording = Recording.open(tmp_path / "school")
-    tracks = Paper().track(recording.rig, recording.detections)
+    tracks = Paper().track(recording.rig, recording.detections).tracks
     truth = recording.truth
     scores = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, 1.0)
     assert scores.clear.mota > 0.9

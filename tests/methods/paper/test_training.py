@@ -363,7 +363,7 @@ def test_a_model_tracks_and_refuses_other_rigs_and_damage(tmp_path):
     with pytest.raises(InputError, match="trained for 3 cameras, the recording has 2"):
         method.track(two.rig, two.detections)
     dark = three.detections.select(three.detections.camera == 0)
-    assert len(method.track(three.rig, dark)) == 0
+    assert len(method.track(three.rig, dark).tracks) == 0
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(InputError, match="not a complete"):
         load_model(path)

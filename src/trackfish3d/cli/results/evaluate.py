@@ -16,7 +16,8 @@ from ...evaluation.association import association_of_tracks
 from ...evaluation.blind import held_out_error, track_lengths
 from ...evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
 from ...evaluation.timeline import draw_timeline
-from ...recordings import Recording, Tracks, Truth, read_tracks, read_truth
+from ...pipeline.tracking import load_truth
+from ...recordings import Recording, Tracks, Truth, read_tracks
 
 
 class Format(str, Enum):
@@ -94,16 +95,6 @@ def command(
 def load_tracks(path: Path) -> Tracks:
     """Tracks of a file or of a recording's folder."""
     return Recording.open(path).tracks if path.is_dir() else read_tracks(path)
-
-
-def load_truth(path: Path) -> Truth:
-    """Truth of a file or of a recording's folder; an error where it has none."""
-    known = Recording.open(path).truth if path.is_dir() else read_truth(path)
-    if known is None:
-        raise InputError(f"{path}: has no truth; leave --truth out for scores that need none")
-    if not np.isfinite(known.position).all(axis=1).any():
-        raise InputError(f"{path}: holds no true position, so there is nothing to compare with")
-    return known
 
 
 def same_detections(tracks: Path, truth: Path) -> bool:

@@ -1,6 +1,5 @@
 """``trackfish3d track``: detections to tracks, by any method."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,13 +8,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from ... import __version__
 from ...core.errors import InputError
-from ...core.files import atomic_path
-from ...methods.base import LEARN_EPOCHS, Method, setting_names, setting_values
-from ...methods.registry import DEFAULT_METHOD, make_method, method_class, method_names, summaries
-from ...methods.suspects import suspects_path, write_suspects
-from ...recordings import Recording, Tracks, write_table, write_tracks_csv
+from ...methods.base import Method, setting_names, setting_values
+from ...methods.registry import DEFAULT_METHOD, method_names, summaries
+from ...methods.result import Result
+from ...methods.suspects import suspects_path
+from ...pipeline.tracking import chosen_method, why_nothing
+from ...recordings import Recording
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
 
@@ -28,6 +27,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option("--out", help="CSV or Parquet file; otherwise into the recording.")
     ] = None,
+    animals: Annotated[int | None, typer.Option(min=1, help="How many animals there are, where that is known.")] = None,
     model: Annotated[
         Path | None, typer.Option("--model", help="Trained network of a method that has one; otherwise the shipped.")
     ] = None,
@@ -38,30 +38,45 @@ def command(
     settings: Annotated[bool, typer.Option("--settings", help="Print the method's settings and stop.")] = False,
 ) -> None:
     """Track all animals of a recording in 3D."""
-    chosen = make_method(method, with_network(method, parse_settings(set_ or []), model, learn))
+    given = parse_settings(set_ or [])
+    chosen = chosen_method(method, given, animals, model, learn)
     if settings:
         print_settings(chosen)
         return
     source = Recording.open(recording)
-    detections = source.detections
-    dark = [n for c, n in enumerate(source.rig.names) if not (detections.camera == c).any()]
-    console = Console(stderr=True)
-    for name in dark:
-        console.print(f"camera {name} has no detections", highlight=False)
-    ready = chosen.resolve(source.rig, detections) if len(detections) and len(source.rig) > 1 else chosen
-    print(f"{method}: {_line(changed_settings(ready))}")
-    with Progress(
-        TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), console=console,
-        transient=True,
-    ) as bar:  # fmt: skip
+    if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".pq"):
+        raise InputError(f"{out}: tracks are written as .csv or .parquet")
+    console = Console(stderr=True, markup=False, highlight=False)
+    for name in _dark(source):
+        console.print(f"camera {name} has no detections")
+    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("track", total=None)
-        tracks = ready.track(
-            source.rig, detections, source.fps, lambda done, total: bar.update(task, completed=done, total=total)
+        result = chosen.track(
+            source.rig,
+            source.detections,
+            source.fps,
+            lambda done, total: bar.update(task, completed=done, total=total),
         )
-    where = write_result(source, tracks, out)
-    write_settings(where.with_suffix(".settings.json"), method, ready)
-    write_doubts(where, ready)
-    print(f"{len(tracks.identities)} tracks, {len(tracks)} points, {100 * _observed(tracks):.1f} % observed: {where}")
+    where = result.save(source if out is None else out)
+    print(f"{method}: {_line(changed_settings(result))}")
+    for note in result.notes:
+        print(note)
+    if result.suspects:
+        worst = result.suspects[0]
+        print(
+            f"{len(result.suspects)} moments to check, the worst at frame {worst.first} "
+            f"({100 * worst.probability:.0f} %): {suspects_path(where)}"
+        )
+    print(f"{result.summary}: {where}")
+    if not len(result.tracks):
+        print(f"nothing could be tracked: {why_nothing(source)}")
+        raise typer.Exit(1)
+
+
+def _dark(source: Recording) -> list[str]:
+    """Names of cameras without detections."""
+    return [n for c, n in enumerate(source.rig.names) if not (source.detections.camera == c).any()]
 
 
 command.__doc__ = f"{command.__doc__}\n\n\b\nMethods:\n{_METHODS}"
@@ -78,59 +93,6 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
     return out
 
 
-def with_network(method: str, settings: dict[str, str], model: Path | None, learn: bool) -> dict[str, str]:
-    """Add the flags about a trained network to settings, for a method that has one."""
-    known = setting_names(method_class(method).Settings)
-    added: dict[str, str] = {}
-    if model is not None:
-        added["model"] = str(model)
-    if learn:
-        added["learn"] = str(LEARN_EPOCHS)
-    for name, value in added.items():
-        if name not in known:
-            raise InputError(f"--{name}: method {method} has no network that could be given or taught")
-        if name in settings:
-            raise InputError(f"--{name} and --set {name}={settings[name]}: give one of them (here {value})")
-    return settings | added
-
-
-def write_result(source: Recording, tracks: Tracks, out: Path | None) -> Path:
-    """Write tracks to ``out`` by its suffix, or into the recording; returns the file."""
-    if out is None:
-        source.write_tracks(tracks)
-        return source.folder / "tracks.csv"
-    if out.suffix.lower() in (".parquet", ".pq"):
-        write_table(tracks.to_table(), out)
-    elif out.suffix.lower() == ".csv":
-        write_tracks_csv(tracks, out)
-    else:
-        raise InputError(f"{out}: tracks are written as .csv or .parquet")
-    return out
-
-
-def write_doubts(where: Path, method: Method) -> None:
-    """Write the moments at which identities may be wrong beside the tracks, for a method that knows them."""
-    path = suspects_path(where)
-    if not method.suspects:
-        path.unlink(missing_ok=True)  # of the tracks that were there under this name before
-    if method.suspects:
-        write_suspects(method.suspects, path)
-        worst = method.suspects[0]
-        print(
-            f"{len(method.suspects)} moments to check, the worst at frame {worst.first} "
-            f"({100 * worst.probability:.0f} %): {path}"
-        )
-    if method.stopped:
-        print(f"{method.stopped} searches ended before the best choice was proved (--set most_nodes=N searches longer)")
-
-
-def write_settings(path: Path, name: str, method: Method) -> None:
-    """Write what made the tracks: method, its settings with all lengths filled in, version."""
-    content = {"method": name, "settings": method.settings.model_dump(mode="json"), "trackfish3d": __version__}
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
 def print_settings(method: Method) -> None:
     """Print each setting of a method: name, default, what it is."""
     about = setting_names(type(method.settings))
@@ -138,14 +100,11 @@ def print_settings(method: Method) -> None:
         print(f"{name} = {value}  {about[name]}")
 
 
-def changed_settings(method: Method) -> dict[str, Any]:
+def changed_settings(result: Result) -> dict[str, Any]:
     """Return settings that are not the defaults: the user's, and those estimated from the recording."""
-    usual = setting_values(type(method.settings)())
-    return {name: value for name, value in setting_values(method.settings).items() if value != usual[name]}
-
-
-def _observed(tracks: Tracks) -> float:
-    return float(tracks.observed.mean()) if len(tracks) else 0.0
+    assert result.settings is not None
+    usual = setting_values(type(result.settings)())
+    return {name: value for name, value in setting_values(result.settings).items() if value != usual[name]}
 
 
 def _line(settings: dict[str, Any]) -> str:

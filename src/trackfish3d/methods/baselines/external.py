@@ -4,7 +4,9 @@ For multi-camera trackers that have no 3D of their own (ReST, MCTR) or were run 
 """
 
 import csv
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -15,8 +17,8 @@ from ...cameras.rig import CameraRig
 from ...core.errors import InputError
 from ...core.files import read_text
 from ...recordings.detections import Detections
-from ...recordings.tracks import Tracks
 from ..base import Method, MethodSettings, Progress
+from ..result import Result
 from .single_view import lift
 
 Array = NDArray[np.float64]
@@ -43,9 +45,10 @@ class External(Method):
     methods triangulate the same pixels. Boxes without one are triangulated by their centre.
     """
 
+    name: ClassVar[str] = "external"
     Settings = ExternalSettings
 
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Read, match with detections, triangulate."""
         folder = self.settings.folder
         if folder is None:
@@ -69,10 +72,7 @@ class External(Method):
         seen = Detections.build(rig.names, frame, camera, pixel[:, 0], pixel[:, 1], *boxes.T, source=str(folder))
         tracks = lift(rig, seen, rows[:, 1].astype(np.int64))
         used = np.where(tracks.detection >= 0, at[tracks.detection], -1)
-        return Tracks.build(
-            tracks.frame, tracks.track, tracks.position, covariance=tracks.covariance, views=tracks.views,
-            error_px=tracks.error_px, detection=used, cameras=rig.names,
-        )  # fmt: skip
+        return Result(replace(tracks, detection=used, cameras=rig.names))
 
 
 def read_mot_tracks(path: Path) -> Array:

@@ -16,10 +16,10 @@ from ...cameras.rig import CameraRig
 from ...maths.kalman import MotionNoise
 from ...maths.linking import link_kalman, link_nearest
 from ...recordings.detections import Detections
-from ...recordings.tracks import Tracks
 from ..base import Method, MethodSettings, Progress
 from ..groups import Groups, groups_to_tracks
 from ..matching import POINT_ERROR, Array, Flags, Ints, greedy_match, group_frames, hungarian_match
+from ..result import Result
 from ..scale import Scale, box_size, estimate_scale
 
 # Chosen once, on the eight SynFish train scenes (benchmarks/choose_gates.py): mean MOTA changes by less than half a
@@ -133,14 +133,16 @@ class GeometricMethod(Method):
             rig, detections, hungarian_match, s.max_error_px, s.contain, lambda done, total: None, frames
         )
 
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Associate, then link."""
         groups = self.associate(rig, detections, progress)
-        return groups_to_tracks(rig, detections, groups, self.link(groups))
+        return Result(groups_to_tracks(rig, detections, groups, self.link(groups)))
 
 
 class Hungarian(GeometricMethod):
     """Hungarian matching of every pair of cameras; nearest-neighbour linking."""
+
+    name: ClassVar[str] = "hungarian"
 
     def match(self, cost: Array, camera: Ints) -> Flags:
         """Match the detections of a frame."""
@@ -150,6 +152,8 @@ class Hungarian(GeometricMethod):
 class Greedy(GeometricMethod):
     """Cheapest pair first, in every pair of cameras; nearest-neighbour linking."""
 
+    name: ClassVar[str] = "greedy"
+
     def match(self, cost: Array, camera: Ints) -> Flags:
         """Match the detections of a frame."""
         return np.asarray(greedy_match(cost, camera))
@@ -158,6 +162,7 @@ class Greedy(GeometricMethod):
 class Sort3D(Hungarian):
     """Hungarian matching of every pair of cameras; constant-velocity Kalman filter and gated assignment."""
 
+    name: ClassVar[str] = "sort3d"
     Settings = KalmanSettings
 
     def link(self, groups: Groups) -> Ints:

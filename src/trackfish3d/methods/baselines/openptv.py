@@ -5,7 +5,7 @@ gets the same detections as every other method, and its groups are triangulated 
 """
 
 import importlib
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -13,10 +13,10 @@ from pydantic import Field
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError, MissingExtraError
 from ...recordings.detections import Detections
-from ...recordings.tracks import Tracks
 from ..base import Progress
 from ..groups import Groups, groups_to_tracks, triangulated
 from ..matching import Array, Flags, Ints
+from ..result import Result
 from .geometric import GeometricMethod, GeometricSettings
 from .openptv_rig import convert_rig
 
@@ -33,6 +33,7 @@ class OpenPTVSettings(GeometricSettings):
 class OpenPTV(GeometricMethod):
     """OpenPTV correspondences in every frame, linked by a particle tracker."""
 
+    name: ClassVar[str] = "openptv"
     Settings = OpenPTVSettings
     max_cameras = 4
 
@@ -40,7 +41,7 @@ class OpenPTV(GeometricMethod):
         """Match nothing by cost: the correspondences are OpenPTV's."""
         return np.zeros(cost.shape, bool)
 
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Find correspondences frame by frame, triangulate, link."""
         _import("optv", "method openptv")
         span = self.volume(rig, detections)
@@ -62,7 +63,7 @@ class OpenPTV(GeometricMethod):
             detections.centroids,
             detections.boxes if self.settings.contain else None,
         )
-        return groups_to_tracks(rig, detections, groups, self.link(groups))
+        return Result(groups_to_tracks(rig, detections, groups, self.link(groups)))
 
     def volume(self, rig: CameraRig, detections: Detections) -> Array:
         """(2, 3) lower and upper corner of where animals are, from Hungarian groups, with a margin."""

@@ -6,7 +6,7 @@ baseline, in the first frame in which that can be done, and that mapping of 2D t
 """
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -18,6 +18,7 @@ from ...recordings.tracks import Tracks
 from ..base import Method, MethodSettings, Progress
 from ..groups import groups_to_tracks, triangulated
 from ..matching import Ints
+from ..result import Result
 from .geometric import GeometricSettings, Hungarian, resolve_error
 
 
@@ -45,14 +46,14 @@ class SingleView(Method):
         geometric = GeometricSettings(max_error_px=self.settings.max_error_px, contain=self.settings.contain)
         return type(self)(self.settings.model_copy(update=resolve_error(geometric, rig, detections)))
 
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Track each view, match once, triangulate."""
         identity = self.track_views(detections, len(rig), fps, progress)
         label = np.full(len(detections), -1, np.int64)
         mapping = self.match_views(rig, detections, identity)
         for (camera, one), number in mapping.items():
             label[(detections.camera == camera) & (identity == one)] = number
-        return lift(rig, detections, label)
+        return Result(lift(rig, detections, label))
 
     def track_views(self, detections: Detections, n_cameras: int, fps: float, progress: Progress) -> Ints:
         """2D identity (N,) of each detection within its camera, -1 for none."""
@@ -106,6 +107,8 @@ class SingleView(Method):
 class ByteTrack(SingleView):
     """ByteTrack (Zhang et al. 2022) in each view."""
 
+    name: ClassVar[str] = "bytetrack"
+
     def make_tracker(self, module: Any, fps: float) -> Any:
         """Return a new ByteTrack."""
         s = self.settings
@@ -118,6 +121,8 @@ class ByteTrack(SingleView):
 class OCSort(SingleView):
     """OC-SORT (Cao et al. 2023) in each view."""
 
+    name: ClassVar[str] = "ocsort"
+
     def make_tracker(self, module: Any, fps: float) -> Any:
         """Return a new OC-SORT."""
         s = self.settings
@@ -129,6 +134,8 @@ class OCSort(SingleView):
 
 class Sort2D(SingleView):
     """SORT (Bewley et al. 2016) in each view."""
+
+    name: ClassVar[str] = "sort2d"
 
     def make_tracker(self, module: Any, fps: float) -> Any:
         """Return a new SORT."""

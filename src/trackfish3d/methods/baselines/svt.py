@@ -11,6 +11,8 @@ diagonal, no correspondence within a camera, and doubly substochastic blocks bet
 split P = Q: singular value thresholding for Q, projection for P.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from numba import njit
 from pydantic import Field
@@ -33,6 +35,7 @@ class SVTSettings(KalmanSettings):
 class MatchSVT(Sort3D):
     """Match all views of a frame together; link as 3D-SORT does."""
 
+    name: ClassVar[str] = "svt"
     Settings = SVTSettings
 
     def match(self, cost: Array, camera: Ints) -> Flags:

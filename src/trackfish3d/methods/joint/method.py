@@ -3,22 +3,22 @@
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method, Progress
-from ..postprocess import relabel
+from ..result import Result
 from .engine import Engine
 from .fit.initialise import initial_model
 from .live_tracks import FutureFrames
-from .model import TrackingModel
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects
 from .refinement.refine import Refined, refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
+
+_STOPPED = "{} searches ended before the best choice was proved (--set most_nodes=N searches longer)"
 
 
 class Joint(Method):
@@ -29,20 +29,16 @@ class Joint(Method):
     candidates until a window of frames tells which of them explain the detections that are left. In the end whole
     tracks are compared: exchanged where that is likelier, joined, and smoothed.
 
-    After `track`, ``suspects`` lists the moments at which identities may be wrong, ``model`` what was fitted, and
-    ``stopped`` how many searches ended before the best choice was proved.
+    The result's ``suspects`` are the moments at which identities may be wrong, its ``model`` is what was fitted.
     """
 
+    name: ClassVar[str] = "joint"
     Settings: ClassVar[type[Any]] = JointSettings
 
-    def __init__(self, settings: JointSettings | None = None) -> None:
-        super().__init__(settings)
-        self.model: TrackingModel | None = None
-
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
-        """Fit, track, mend."""
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
+        """Fit, track, refine."""
         s: JointSettings = self.settings
-        model = self.model = initial_model(rig, detections, s)
+        model = initial_model(rig, detections, s)
         obs = Observations.of(rig, detections, model)
         if s.model is not None:
             obs = obs.with_pair_odds(rig, detections, model.body_length, s.model)
@@ -52,28 +48,24 @@ class Joint(Method):
             engine.step(int(frame), detections.at(k), obs, FutureFrames(frames, detections.offsets, k))
             progress(k + 1, len(frames))
         engine.finish()
-        self.suspects, self.stopped = [], engine.stopped
+        notes = (_STOPPED.format(engine.stopped),) if engine.stopped else ()
         if not engine.confirmed:
-            return Tracks.build([], [], [], cameras=rig.names)
+            return Result(Tracks.build([], [], [], cameras=rig.names), notes=notes, model=model)
         refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
-        refined.paths.name, kept = _by_appearance(refined, s.min_obs)
-        self.suspects = [x for x in suspects(refined) if max(x.track, x.other) < kept]
-        return to_tracks(rig, detections, refined)
+        return Result(to_tracks(rig, detections, refined), tuple(suspects(refined)), notes, model=model)
 
-
-def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], int]:
-    """Names 0, 1, ... by first frame, so that suspects name the tracks as they are written; and how many are.
-
-    Tracks observed in fewer than ``min_obs`` frames, which `postprocess` removes, come after all others.
-    """
-    paths = refined.paths
-    old = paths.name[paths.begin[:-1]]
-    short = np.add.reduceat((paths.members >= 0).any(1).astype(np.int64), paths.begin[:-1]) < min_obs
-    new = np.argsort(np.lexsort((old, paths.frame[paths.begin[:-1]], short)))
-    known = {int(a): int(b) for a, b in zip(old, new, strict=True)}
-    for row in refined.joins:
-        row[0] = known.get(int(row[0]), -1)
-    return np.repeat(new, np.diff(paths.begin)).astype(np.int64), int((~short).sum())
+    def remarks(self, result: Result) -> list[str]:
+        """Say why there are other tracks than animals, where their number was told."""
+        told, tracks = self.settings.animals, result.tracks
+        count = len(tracks.identities)
+        if told is None or count == told:
+            return []
+        most = int(np.unique(tracks.frame, return_counts=True)[1].max(initial=0))
+        if count > told:
+            why = "some were lost for longer than can be bridged" if most <= told else "there are more at one moment"
+        else:
+            why = "the others were never seen by two views long enough"
+        return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
 def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Tracks:
@@ -87,9 +79,14 @@ def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Track
         count[rows] += 1
     with np.errstate(invalid="ignore"):
         error = error / count
-    return relabel(
-        Tracks.build(
-            paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
-            error_px=error, observed=count > 0, confidence=link_confidence(refined), cameras=rig.names,
-        )
-    )  # fmt: skip
+    return Tracks.build(
+        paths.frame,
+        paths.name,
+        paths.state[:, :3],
+        covariance=paths.cov[:, :3, :3],
+        detection=paths.members,
+        error_px=error,
+        observed=count > 0,
+        confidence=link_confidence(refined),
+        cameras=rig.names,
+    )

@@ -13,6 +13,7 @@ from ...core.errors import InputError, MissingExtraError
 from ...recordings import Detections, Tracks
 from ..base import Method, MethodSettings, Progress
 from ..groups import Groups, groups_to_tracks
+from ..result import Result
 from ..scale import box_size
 from .features import GEOMETRIC, read_features
 from .settings import GroupingSettings
@@ -38,9 +39,10 @@ class PaperSettings(MethodSettings):
 class Paper(Method):
     """Pass 1 groups every frame with the network, pass 2 links the groups, pass 2.5 stitches the fragments."""
 
+    name: ClassVar[str] = "paper"
     Settings: ClassVar[type[Any]] = PaperSettings
 
-    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
+    def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Track with the network that the setting `model` names, after learning if that was asked for."""
         s: PaperSettings = self.settings
         if not box_size(detections):
@@ -62,7 +64,7 @@ class Paper(Method):
             s.half,
             extra,
         )
-        return link_groups(net, groups, detections, rig, s.tracker)
+        return Result(link_groups(net, groups, detections, rig, s.tracker))
 
     def extra_features(self, detections: Detections) -> NDArray[np.float32] | None:
         """Features beside the geometric ones (N, E), from the file that the settings name."""

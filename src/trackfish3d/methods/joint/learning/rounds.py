@@ -79,11 +79,12 @@ def track_and_label(
 
     method: Any = make_method("joint", {} if model is None else {"model": model})
     rig, detections = recording.rig, recording.detections
-    tracks = method.track(rig, detections, recording.fps)
+    result = method.track(rig, detections, recording.fps)
+    tracks = result.tracks
     made: list[Lesson] = []
     if len(tracks):
-        noise = Observations.of(rig, detections, method.model).noise
-        made = lessons(rig, detections, tracks, noise, method.model.body_length, settings)
+        noise = Observations.of(rig, detections, result.model).noise
+        made = lessons(rig, detections, tracks, noise, result.model.body_length, settings)
     count = [int((made[0].label == k).sum()) if made else 0 for k in (1, 0, -1)]
     return made, Labels(number, recording.folder.name, len(np.unique(tracks.track)), *count)
 

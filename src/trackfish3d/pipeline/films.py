@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,27 +15,35 @@ from ..media.video import Video
 _SAME_RATE = 0.01  # frame rates further apart than this share are not the same
 
 
-def put_to_cameras(texts: list[str], rig: CameraRig) -> dict[str, Path]:
-    """File of each camera, from ``CAMERA=FILE`` or from the file's name, in the rig's order.
+def put_to_cameras(videos: Mapping[str, str | Path] | Sequence[str | Path], rig: CameraRig) -> dict[str, Path]:
+    """Return the file of each camera, in the rig's order.
 
-    A file belongs to the camera that it is called after (``top.mp4``), or whose name is a word of its own
-    (``2024-05-01_top.mp4``, not ``stop.mp4``).
+    A file that is given without its camera belongs to the one that it is called after (``top.mp4``), or whose name is
+    a word of its own (``2024-05-01_top.mp4``, not ``stop.mp4``).
+
+    Parameters
+    ----------
+    videos : files by camera; or files alone, or texts ``CAMERA=FILE``.
+    rig : the cameras.
     """
+    given = list(videos.items()) if isinstance(videos, Mapping) else [_named(str(v), rig) for v in videos]
     found: dict[str, Path] = {}
-    for text in texts:
-        name, equals, rest = text.partition("=")
-        if not equals or Path(text).exists():
-            path = Path(text)
-            name = _camera_of(path, rig)
-        else:
-            path = Path(rest)
-            rig.index(name)
+    for name, file in given:
+        rig.index(name)
+        path = Path(file)
         if name in found:
             raise InputError(f"camera {name}: has two videos, {found[name].name} and {path.name}")
         found[name] = path
     if len(found) < 2:
         raise InputError("give the videos of two cameras or more: 3D needs two views")
     return {name: found[name] for name in rig.names if name in found}
+
+
+def _named(text: str, rig: CameraRig) -> tuple[str, Path]:
+    name, equals, rest = text.partition("=")
+    if equals and not Path(text).exists():
+        return name, Path(rest)
+    return _camera_of(Path(text), rig), Path(text)
 
 
 def _camera_of(path: Path, rig: CameraRig) -> str:

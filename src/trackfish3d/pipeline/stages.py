@@ -7,22 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-
 from .. import __version__
 from ..core.files import atomic_path
 
 JOURNAL = "run.json"
-Report = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with steps done and steps in all."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +28,7 @@ class Stage:
     inputs: tuple[Path, ...]
     settings: dict[str, Any]
     outputs: tuple[Path, ...]
-    work: Callable[[Report], str]
+    work: Callable[[Progress], str]
 
     def key(self) -> str:
         """Digest of everything the outcome depends on."""
@@ -91,47 +81,59 @@ class Journal:
             temporary.write_text(json.dumps(self.done, indent=1) + "\n", encoding="utf-8")
 
 
-class Runner:
-    """Does stages one after the other under one progress display."""
+class Listener:
+    """Hears how a run goes on; this one prints a line for each stage. Subclasses may draw bars."""
 
-    def __init__(self, folder: Path, again: bool = False) -> None:
-        self.journal = Journal(folder)
-        self.again = again
-        self.console = Console(stderr=True, highlight=False)
-        columns = (
-            TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )  # fmt: skip
-        self._bar = Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal)
+    def begin(self, stage: str) -> Progress:
+        """Hear that a stage begins; returns what it calls with steps done and steps in all."""
+        return lambda done, total: None
 
-    def __enter__(self) -> "Runner":
-        self.journal.write()
-        self._bar.start()
-        return self
+    def end(self, stage: str, text: str, before: bool) -> None:
+        """Hear that a stage has ended.
 
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def do(self, stage: Stage) -> None:
-        """Do a stage, unless it is done, and print its line."""
-        line = None if self.again else self.journal.line(stage)
-        if line is not None:
-            self._tell(stage.name, line, " (done before)")
-            return
-        task: TaskID = self._bar.add_task(stage.name, total=None)
-        line = stage.work(lambda done, total: self._bar.update(task, completed=done, total=total))
-        self._bar.remove_task(task)
-        self.journal.finish(stage, line)
-        self._tell(stage.name, line)
-
-    def _tell(self, name: str, text: str, after: str = "") -> None:
+        Parameters
+        ----------
+        stage : its name.
+        text : a line about the outcome, and below it what else a user should know.
+        before : whether it was done in an earlier run.
+        """
         first, *notes = text.splitlines() or [""]
-        for line in (f"{name}: {first}{after}", *(f"  {note}" for note in notes)):
-            self.say(line)
+        self.say(f"{stage}: {first}{' (done before)' if before else ''}")
+        for note in notes:
+            self.say(f"  {note}")
 
     def say(self, line: str) -> None:
-        """Print a line above the progress."""
-        if self.console.is_terminal:
-            self._bar.console.print(line, soft_wrap=True)
-        else:
-            print(line, flush=True)
+        """Hear a line that belongs to no stage."""
+        print(line, flush=True)
+
+
+class Silent(Listener):
+    """Hears and says nothing."""
+
+    def say(self, line: str) -> None:
+        """Say nothing."""
+
+
+class Runner:
+    """Does stages one after the other, each once.
+
+    Parameters
+    ----------
+    folder : of the recording, where the journal is.
+    listener : hears how it goes on.
+    again : whether finished stages are done again.
+    """
+
+    def __init__(self, folder: Path, listener: Listener, again: bool = False) -> None:
+        self.journal = Journal(folder)
+        self.listener, self.again = listener, again
+        self.journal.write()
+
+    def do(self, stage: Stage) -> None:
+        """Do a stage, unless it is done."""
+        line = None if self.again else self.journal.line(stage)
+        before = line is not None
+        if line is None:
+            line = stage.work(self.listener.begin(stage.name))
+            self.journal.finish(stage, line)
+        self.listener.end(stage.name, line, before)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.cli.films import common_rate, link_films, open_films, put_to_cameras
-from trackfish3d.cli.stages import Runner, Stage
 from trackfish3d.core.errors import InputError
 from trackfish3d.media.video import Video
 from trackfish3d.media.writer import write_video
+from trackfish3d.pipeline.films import common_rate, link_films, open_films, put_to_cameras
+from trackfish3d.pipeline.stages import Listener, Runner, Stage
 
 
 def rig(*names, size=(64, 48)):
@@ -47,9 +47,9 @@ class Counting:
             second.write_text(first.read_text())
             return "second done"
 
-        with Runner(self.folder, again) as runner:
-            runner.do(Stage("first", (), {"setting": setting}, (first,), work_first))
-            runner.do(Stage("second", (first,), {}, (second,), work_second))
+        runner = Runner(self.folder, Listener(), again)
+        runner.do(Stage("first", (), {"setting": setting}, (first,), work_first))
+        runner.do(Stage("second", (first,), {}, (second,), work_second))
 
 
 def test_a_stopped_run_goes_on_and_a_change_redoes_what_follows(tmp_path, capsys):

@@ -1,0 +1,114 @@
+"""What a tracking method returns: tracks, where to distrust them, what made them, and what to say about it."""
+
+import html
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from .. import __version__
+from ..core.errors import InputError
+from ..core.files import atomic_path
+from ..recordings import Recording, Tracks, write_table, write_tracks_csv
+from .postprocess import fill_gaps, numbering, remove_ghosts, renumber
+from .suspects import Suspect, suspects_path, write_suspects
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Tracks of a recording, and everything that belongs to them.
+
+    Attributes
+    ----------
+    tracks : the trajectories, numbered from 0 by first appearance.
+    suspects : moments at which identities may be wrong, the most doubtful first; empty for methods that cannot tell.
+    notes : what a user should know, a line each.
+    method : name of the method.
+    settings : its settings, with every length filled in that was estimated.
+    model : what the method fitted to the recording, for a live tracker of the same set-up; None for most methods.
+    """
+
+    tracks: Tracks
+    suspects: tuple[Suspect, ...] = ()
+    notes: tuple[str, ...] = ()
+    method: str = ""
+    settings: BaseModel | None = None
+    model: Any = field(default=None, repr=False)
+
+    def finished(self, max_gap: int, min_obs: int) -> "Result":
+        """Return the result without ghosts, gaps filled, and tracks numbered from 0 by first appearance.
+
+        This is the one place where tracks get the numbers under which files and suspects name them.
+
+        Parameters
+        ----------
+        max_gap : points of a track at most this many frames apart are joined by a straight line.
+        min_obs : tracks observed in fewer frames are removed, and suspects that name them.
+        """
+        tracks = fill_gaps(remove_ghosts(self.tracks, min_obs), max_gap)
+        names = numbering(tracks)
+        known = [s.renamed(names) for s in self.suspects if s.track in names and s.other in names]
+        known.sort(key=lambda s: (-s.probability, s.first, s.track))
+        return replace(self, tracks=renumber(tracks, names), suspects=tuple(known))
+
+    @property
+    def observed(self) -> float:
+        """Share of points that were seen and not filled in."""
+        return float(self.tracks.observed.mean()) if len(self.tracks) else 0.0
+
+    def save(self, where: Recording | str | Path) -> Path:
+        """Write the tracks and what belongs to them; returns the file of the tracks.
+
+        Parameters
+        ----------
+        where : a recording, which gets ``tracks.parquet``, ``tracks.csv``, ``tracks.settings.json`` and
+            ``suspects.csv``; or a file NAME.csv or NAME.parquet, whose side files are ``NAME.settings.json`` and
+            ``NAME.suspects.csv``.
+        """
+        if isinstance(where, Recording):
+            where.write_tracks(self.tracks)
+            path = where.folder / "tracks.csv"
+        else:
+            path = Path(where)
+            if path.suffix.lower() in (".parquet", ".pq"):
+                write_table(self.tracks.to_table(), path)
+            elif path.suffix.lower() == ".csv":
+                write_tracks_csv(self.tracks, path)
+            else:
+                raise InputError(f"{path}: tracks are written as .csv or .parquet")
+        settings = None if self.settings is None else self.settings.model_dump(mode="json")
+        content = {"method": self.method, "settings": settings, "trackfish3d": __version__}
+        with atomic_path(path.with_suffix(".settings.json")) as temporary:
+            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        if self.suspects:
+            write_suspects(self.suspects, suspects_path(path))
+        else:
+            suspects_path(path).unlink(missing_ok=True)  # of the tracks that were there under this name before
+        return path
+
+    def __repr__(self) -> str:
+        doubt = f", {len(self.suspects)} moments to check" if self.suspects else ""
+        return f"<Result of {self.method}: {self.summary}{doubt}>"
+
+    @property
+    def summary(self) -> str:
+        """One line: tracks, points, and how many of them two views or more saw."""
+        t = self.tracks
+        if not len(t):
+            return "0 tracks"
+        alone = float((t.observed & (t.views == 1)).mean())
+        seen = f"{100 * (self.observed - alone):.1f} % seen by two views or more, {100 * alone:.1f} % by one"
+        return f"{len(t.identities)} tracks, {len(t)} points, {seen}"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{s.first}–{s.last}</td><td>{s.kind}</td><td>{s.track}</td><td>{s.other}</td>"
+            f"<td>{100 * s.probability:.0f} %</td></tr>"
+            for s in self.suspects[:10]
+        )
+        head = "<tr><th>frames</th><th>kind</th><th>track</th><th>other</th><th>chance to be wrong</th></tr>"
+        table = f"<table>{head}{rows}</table>" if rows else "<p>no doubtful moments</p>"
+        notes = "".join(f"<p>{html.escape(n)}</p>" for n in self.notes)
+        return f"<p><b>{html.escape(self.method)}</b>: {self.summary}</p>{notes}{table}"

@@ -1,0 +1,179 @@
+"""Recordings in, tracks out: opening, detecting, checking and tracking, each in one call."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import InputError
+from ..detection.pipeline import Progress as CameraProgress
+from ..detection.pipeline import Report
+from ..detection.pipeline import detect as detect_videos
+from ..evaluation.truth_links import relink_recording
+from ..health import Health, examine
+from ..health.kept import kept_problems
+from ..methods.base import LEARN_EPOCHS, Method, Progress, setting_names
+from ..methods.registry import DEFAULT_METHOD, make_method, method_class
+from ..methods.result import Result
+from ..recordings import Recording, Truth, read_truth
+
+Source = Recording | str | Path
+"""A recording, or its folder."""
+
+
+def open_recording(source: Source) -> Recording:
+    """Return a recording.
+
+    Parameters
+    ----------
+    source : its folder, or the recording itself.
+    """
+    return source if isinstance(source, Recording) else Recording.open(source)
+
+
+def detect(
+    recording: Source,
+    detector: str = "background",
+    settings: Mapping[str, Any] | None = None,
+    *,
+    workers: int | None = None,
+    previews: bool = True,
+    progress: CameraProgress | None = None,
+) -> Report:
+    """Find the animals in every video of a recording and write its ``detections.parquet``.
+
+    A run that was stopped goes on where it was when it is called again with the same detector and settings.
+
+    Parameters
+    ----------
+    recording : with videos.
+    detector : name of the detector.
+    settings : its settings by name.
+    workers : cameras at once; as many as cores by default.
+    previews : whether pictures to look at are drawn into ``preview/``.
+    progress : called with the name of a camera, its frames done and its frames in all.
+    """
+    source = open_recording(recording)
+    report = detect_videos(source, detector, settings, workers=workers, progress=progress, previews=previews)
+    relink_recording(source)
+    return report
+
+
+def check(recording: Source, frames: int = 200) -> Health:
+    """Judge calibration, clocks and water of a recording from its detections alone.
+
+    Parameters
+    ----------
+    recording : with detections.
+    frames : how many frames are compared.
+    """
+    return examine(open_recording(recording), frames)
+
+
+def problems_of(recording: Source) -> list[str]:
+    """Return what is wrong with a recording that was run: what `check` found, and tracks that are missing.
+
+    Parameters
+    ----------
+    recording : one that `run` made.
+    """
+    source = open_recording(recording)
+    found = kept_problems(source.folder)
+    if (source.folder / "tracks.parquet").exists() and not len(source.tracks):
+        found.append(f"nothing could be tracked: {why_nothing(source)}")
+    return found
+
+
+def why_nothing(recording: Source) -> str:
+    """Return the likeliest reason why a recording has no tracks.
+
+    Parameters
+    ----------
+    recording : one whose tracks are empty.
+    """
+    source = open_recording(recording)
+    detections = source.detections
+    if not len(detections):
+        return "there are no detections"
+    frames = [set(detections.frame[detections.camera == c].tolist()) for c in range(len(source.rig))]
+    seen = [f for f in frames if f]
+    if len(seen) < 2:
+        return "only one camera has detections; 3D needs two views"
+    shared = max(len(a & b) for k, a in enumerate(seen) for b in seen[:k])
+    if shared < 2:
+        return "no two cameras have detections in the same frames; their clocks or frame numbers may differ"
+    return f"no two views agree on an animal over time; 'trackfish3d check {source.folder}' tells more"
+
+
+def track(
+    recording: Source,
+    method: str = DEFAULT_METHOD,
+    *,
+    animals: int | None = None,
+    model: str | Path | None = None,
+    learn: bool = False,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Track all animals of a recording in 3D; nothing is written until the result is saved.
+
+    Parameters
+    ----------
+    recording : with detections.
+    method : name of the method.
+    animals : how many animals there are, where that is known.
+    model : trained network of a method that has one; otherwise the shipped one.
+    learn : whether the network learns, without labels, on this recording first.
+    settings : of the method, by name.
+    progress : called with frames done and frames in all.
+    """
+    source = open_recording(recording)
+    chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn)
+    return chosen.track(source.rig, source.detections, source.fps, progress)
+
+
+def chosen_method(
+    name: str, settings: Mapping[str, Any] | None, animals: int | None, model: Path | None, learn: bool
+) -> Method:
+    """Return a method with its settings, those that have a parameter of their own among them.
+
+    Parameters
+    ----------
+    name : of the method.
+    settings : by name.
+    animals : how many animals there are, or None.
+    model : file of a trained network, or None.
+    learn : whether the network learns on the recording.
+    """
+    given: dict[str, Any] = dict(settings or {})
+    known = setting_names(method_class(name).Settings)
+    added: dict[str, Any] = {"animals": animals, "model": None if model is None else str(model)}
+    added["learn"] = str(LEARN_EPOCHS) if learn else None
+    for key, value in added.items():
+        if value is None:
+            continue
+        if key not in known:
+            reason = (
+                "takes no number of animals" if key == "animals" else "has no network that could be given or taught"
+            )
+            raise InputError(f"--{key}: method {name} {reason}")
+        if key in given:
+            raise InputError(f"--{key} and --set {key}={given[key]}: give one of them (here {value})")
+        given[key] = value
+    return make_method(name, given)
+
+
+def load_truth(path: Path) -> Truth:
+    """Return the truth of a file or of a recording's folder.
+
+    Parameters
+    ----------
+    path : folder of a recording, CSV or Parquet.
+    """
+    known = Recording.open(path).truth if path.is_dir() else read_truth(path)
+    if known is None:
+        raise InputError(f"{path}: has no truth; leave --truth out for scores that need none")
+    if not np.isfinite(known.position).all(axis=1).any():
+        raise InputError(f"{path}: holds no true position, so there is nothing to compare with")
+    return known
