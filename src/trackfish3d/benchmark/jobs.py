@@ -15,11 +15,11 @@ import numpy as np
 
 from ..core.errors import InputError, TrackFishError
 from ..core.files import atomic_path
+from ..core.settings import make_settings
 from ..evaluation import evaluate
 from ..evaluation.association import association_of_tracks
 from ..evaluation.oracle import track_oracle
 from ..evaluation.tables import plain
-from ..methods.base import make_settings
 from ..methods.baselines.geometric import KalmanSettings
 from ..methods.registry import make_method
 from ..recordings import Detections, Recording, Tracks, Truth, write_table
@@ -113,8 +113,7 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
         truth = source.truth
         if truth is None:
             raise InputError(f"{source.folder}: oracle needs the truth")
-        settings = make_settings(KalmanSettings, variant.settings, ORACLE)
-        assert isinstance(settings, KalmanSettings)
+        settings = make_settings(KalmanSettings, variant.settings, f"method {ORACLE}")
         track_oracle(rig, detections, truth, settings)
         start = time.process_time()
         tracks = track_oracle(rig, detections, truth, settings)

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
 from ..core.files import atomic_path
+from ..core.settings import input_errors
 from .detections import Detections
 from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
 from .tracks import Tracks
@@ -64,12 +65,8 @@ class Recording:
             kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
             raise InputError(f"{folder}: is not {kind}; make one with 'trackfish3d import' or 'simulate'")
         path = folder / "recording.toml"
-        try:
+        with input_errors(f"{path}: "):
             info = RecordingInfo.model_validate(read_toml(path))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(p) for p in first["loc"])
-            raise InputError(f"{path}: {where}: {first['msg']}") from None
         rig = read_cameras(folder / "cameras.toml")
         for name in info.time_offset_frames:
             if name not in rig.names:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -26,6 +25,7 @@ from ...behaviour.streaming.netcdf import write_netcdf
 from ...behaviour.streaming.output import TableFolder, whole_tables
 from ...core.errors import InputError
 from ...core.files import atomic_path, inside
+from ...core.settings import make_settings, parse_settings, setting_lines
 from ...evaluation.gate import default_gate
 from ...recordings import Recording, read_tracks
 from ...report import write_report
@@ -66,14 +66,13 @@ def command(
     settings: Annotated[bool, typer.Option("--settings", help="Print the settings and stop.")] = False,
 ) -> None:
     """Measure swimming and schooling, find abnormal animals, write tables and figures."""
-    given = dict(pair.partition("=")[::2] for pair in set_ or [])
-    if any("=" not in pair for pair in set_ or []):
-        raise InputError("--set: write key=value")
+    given = parse_settings(set_ or [])
     named = {"anomaly.window_s": window, "anomaly.false_alarm_rate": false_alarms}
     given |= {k: str(v) for k, v in named.items() if v is not None}
-    chosen = make_settings(given | ({"observed_only": "true"} if observed_only else {}))
+    given |= {"observed_only": "true"} if observed_only else {}
+    chosen = make_settings(AnalysisSettings, given, "analyse")
     if settings:
-        _print_settings(chosen)
+        print("\n".join(setting_lines(chosen)))
         return
     source = Recording.open(recording)
     if abnormal is not None and source.truth is None:
@@ -105,22 +104,6 @@ def command(
         if out is not None:
             raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
         print(write_report(source, tracks=tracks))
-
-
-def make_settings(values: dict[str, str]) -> AnalysisSettings:
-    """Make settings of names and values; those of the detection are called ``anomaly.<name>``."""
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        head, _, rest = key.strip().partition(".")
-        if rest:
-            tree.setdefault(head, {})[rest] = value.strip()
-        else:
-            tree[head] = value.strip()
-    try:
-        return AnalysisSettings.model_validate(tree)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"analyse: {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -217,13 +200,6 @@ def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableF
     for label, method, s in rows:
         numbers = f"exact {100 * s.exact:5.1f}  precision {100 * s.precision:5.1f}  recall {100 * s.recall:5.1f}"
         print(f"{label:<12} {method:<10} {numbers}  F1 {100 * s.f1:5.1f} %")
-
-
-def _print_settings(chosen: AnalysisSettings) -> None:
-    for prefix, model in (("", chosen), ("anomaly.", chosen.anomaly)):
-        for name, field in type(model).model_fields.items():
-            if name != "anomaly":
-                print(f"{prefix}{name} = {getattr(model, name)}  {field.description or ''}")
 
 
 def _bar() -> Progress:

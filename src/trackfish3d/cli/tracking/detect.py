@@ -7,13 +7,12 @@ import typer
 from rich.console import Console
 
 from ...core.errors import InputError
-from ...detection.base import Detector
+from ...core.settings import parse_settings, setting_lines
 from ...detection.pipeline import Report, detect
 from ...detection.registry import detector_names, make_detector, summaries
 from ...evaluation.truth_links import relink_recording
 from ...recordings import Recording
 from ..bars import camera_bars
-from .track import parse_settings
 
 _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
 
@@ -51,7 +50,7 @@ def command(
         raise InputError("--synfish and --only-set belong to --train FOLDER")
     chosen = make_detector(detector, values)
     if settings:
-        print_settings(chosen)
+        print("\n".join(setting_lines(chosen.settings)))
         return
     if not recordings:
         raise InputError("detect: give the folder of a recording")
@@ -103,10 +102,3 @@ def run(source: Recording, detector: str, values: dict[str, str], workers: int |
         rate = camera.detections / max(camera.frames, 1)
         print(f"{camera.name}: {camera.frames} frames, {rate:.1f} detections a frame")
     return report
-
-
-def print_settings(detector: Detector) -> None:
-    """Print each setting of a detector: name, default, what it is."""
-    for name, facts in type(detector.settings).model_fields.items():
-        value = getattr(detector.settings, name)
-        print(f"{name} = {'auto' if value is None else value}  {facts.description or ''}")

@@ -14,6 +14,7 @@ from ...cameras.formats import CalibrationWarning, read_calibration
 from ...cameras.native import camera_table
 from ...core.errors import InputError
 from ...core.files import atomic_path
+from ...core.settings import parse_settings
 from ...detection.pipeline import detect
 from ...detection.registry import detector_names, make_detector
 from ...evaluation.gate import default_gate
@@ -29,7 +30,7 @@ from ...report.scoring import score
 from ..films import common_rate, link_films, open_films, put_to_cameras
 from ..results.evaluate import load_truth
 from ..stages import JOURNAL, Report, Runner, Stage
-from .track import parse_settings, with_network, write_doubts, write_settings
+from .track import with_network, write_doubts, write_settings
 
 PAIRS = "pairs.safetensors"
 _MADE = (

@@ -12,7 +12,8 @@ from rich.text import Text
 from ... import __version__
 from ...core.errors import InputError
 from ...core.files import atomic_path
-from ...methods.base import LEARN_EPOCHS, Method, setting_names, setting_values
+from ...core.settings import parse_settings, setting_names, setting_values
+from ...methods.base import LEARN_EPOCHS, Method
 from ...methods.registry import DEFAULT_METHOD, make_method, method_class, method_names, summaries
 from ...methods.suspects import suspects_path, write_suspects
 from ...recordings import Recording, Tracks, write_table, write_tracks_csv
@@ -65,17 +66,6 @@ def command(
 
 
 command.__doc__ = f"{command.__doc__}\n\n\b\nMethods:\n{_METHODS}"
-
-
-def parse_settings(pairs: list[str]) -> dict[str, str]:
-    """Split ``key=value`` pairs."""
-    out: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set {pair}: write key=value")
-        out[key.strip()] = value.strip()
-    return out
 
 
 def with_network(method: str, settings: dict[str, str], model: Path | None, learn: bool) -> dict[str, str]:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
-from .track import parse_settings
+from ...core.settings import input_errors, nested, parse_settings
 
 if TYPE_CHECKING:
     from ...methods.paper.train.settings import TrainingSettings
@@ -102,19 +101,14 @@ def make_settings(recipe: str, changes: dict[str, Any], without: list[str]) -> "
 
     if recipe not in ("fast", "paper"):
         raise InputError(f"--recipe {recipe}: choose fast or paper")
-    for name in [name for name in changes if "." in name]:
-        part, _, inner = name.partition(".")
-        changes[part] = {**changes.get(part, {}), inner: changes.pop(name)}
+    changes = nested(changes)
     for name in without:
         if name not in ABLATIONS:
             raise InputError(f"--without {name}: choose one of {', '.join(ABLATIONS)}")
         for part, values in ABLATIONS[name].items():
             changes[part] = {**changes.get(part, {}), **values}
-    try:
+    with input_errors("--set "):
         return fast_recipe(**changes) if recipe == "fast" else TrainingSettings.model_validate(changes)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
 
 
 def with_features(settings: "TrainingSettings", columns: int) -> "TrainingSettings":

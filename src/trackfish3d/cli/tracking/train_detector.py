@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...core.errors import InputError
-from ...detection.base import make_settings
+from ...core.settings import make_settings, setting_lines
 from ...detection.pipeline import check_videos
 from ...detection.registry import make_detector
 from ...detection.training.examples import self_labelled
@@ -27,7 +27,8 @@ def train(
 ) -> None:
     """Write the training set into ``out`` and, unless it is asked for alone, fit a segmenter to it."""
     background = {k.removeprefix(_BACKGROUND): v for k, v in values.items() if k.startswith(_BACKGROUND)}
-    settings = train_settings({k: v for k, v in values.items() if not k.startswith(_BACKGROUND)})
+    others = {k: v for k, v in values.items() if not k.startswith(_BACKGROUND)}
+    settings = make_settings(TrainSettings, others, "detector yolo --train")
     if bool(folders) == (synfish is not None):
         raise InputError("detect --train: give recordings with videos, or scenes to simulate with --synfish, not both")
     if out.is_file():
@@ -44,17 +45,9 @@ def train(
     print(f"{model}: take it with --detector yolo --set weights={model}")
 
 
-def train_settings(values: dict[str, str]) -> TrainSettings:
-    """Return the settings of a training from names and values."""
-    made = make_settings(TrainSettings, values, "yolo --train")
-    assert isinstance(made, TrainSettings)
-    return made
-
-
 def print_settings() -> None:
     """Print each setting of a training: name, default, what it is."""
-    for name, facts in TrainSettings.model_fields.items():
-        print(f"{name} = {'auto' if facts.default is None else facts.default}  {facts.description or ''}")
+    print("\n".join(setting_lines(TrainSettings())))
     print(f"{_BACKGROUND}NAME  any setting of the background detector, which labels the pictures")
 
 
