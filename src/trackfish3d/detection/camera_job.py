@@ -2,12 +2,13 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
+from ..core.progress import Progress
 from ..media.video import Video
 from ..media.video_checks import examine
 from .base import Detector, FrameDetections
@@ -46,7 +47,7 @@ class CameraResult:
     notes: list[str] = field(default_factory=list)
 
 
-def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
+def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     """Detect in one video, part by part; goes on after the last part that is there."""
     video = Video.open(job.video)
     parts = Checkpoints(job.work / job.name, PART_FRAMES)
@@ -65,7 +66,7 @@ def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
         if done:
             detector.restore(parts.state(done - 1))
     result.learnt = parts.read_json("learnt")
-    progress(min(done * PART_FRAMES, video.count))
+    progress(min(done * PART_FRAMES, video.count), video.count)
     _run(video, detector, parts, done, job, progress)
     if job.preview is not None and (panels := parts.panels()):
         write_picture(job.preview, panels)
@@ -76,9 +77,7 @@ def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
     return result
 
 
-def _run(
-    video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Callable[[int], None]
-) -> None:
+def _run(video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Progress) -> None:
     """Read pictures ahead in a thread, see them here, and write each part as it is full."""
     shown = {round((k + 0.5) * video.count / PREVIEWS) for k in range(PREVIEWS)}
     frames: list[tuple[int, FrameDetections]] = []
@@ -91,11 +90,11 @@ def _run(
         frames.append((picture.number + job.first_frame, seen))
         if picture.number in shown:
             parts.write_panel(picture.number, panel(picture.rgb, seen))
-        progress(picture.number + 1)
+        progress(picture.number + 1, video.count)
     while k * PART_FRAMES < video.count:
         parts.write(k, frames, detector.state())
         frames, k = [], k + 1
-    progress(video.count)
+    progress(video.count, video.count)
 
 
 def read_ahead(source: Iterator[T], depth: int = 4) -> Iterator[T]:

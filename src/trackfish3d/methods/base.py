@@ -1,21 +1,19 @@
 """What a tracking method is: settings, and detections to tracks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
+from ..core.progress import Progress, silent
 from ..core.settings import Settings
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
 from .postprocess import postprocess
 from .suspects import Suspect
 
-Progress = Callable[[int, int], None]
-"""Called with steps done and steps in all."""
 LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
 
 
@@ -69,9 +67,5 @@ class Method(ABC):
         if not len(detections):
             return Tracks.build([], [], [], cameras=rig.names)
         ready = self.resolve(rig, detections)
-        tracks = ready.run(rig, detections, fps, progress or _silent)
+        tracks = ready.run(rig, detections, fps, progress or silent)
         return postprocess(tracks, self.settings.max_gap, self.settings.min_obs)
-
-
-def _silent(done: int, total: int) -> None:
-    """Report to nobody."""

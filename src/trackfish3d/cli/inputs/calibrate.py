@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ...calibration import (
@@ -35,6 +34,7 @@ from ...cameras.formats import CalibrationWarning
 from ...cameras.native import write_cameras
 from ...core.errors import InputError
 from ...core.files import atomic_path
+from .._progress import Bars
 
 
 def command(
@@ -152,16 +152,9 @@ def _views(pictures: list[str], plan: Plan, every: int | None, intrinsics: Path 
 
 
 def _find(sources: list[Source], board: Board, every: int | None, together: bool) -> Views:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks = {s.camera: bar.add_task(f"board in {s.camera}", total=None) for s in sources}
+    with Bars(*(f"board in {s.camera}" for s in sources)) as bars:
         return find_boards(
-            sources,
-            board,
-            every,
-            together,
-            lambda camera, done, total: bar.update(tasks[camera], completed=done, total=total),
+            sources, board, every, together, lambda camera, done, total: bars(f"board in {camera}", done, total)
         )
 
 

@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ... import __version__
@@ -30,6 +29,7 @@ from ...evaluation.gate import default_gate
 from ...recordings import Recording, read_tracks
 from ...report import write_report
 from ...report.behaviour import FIGURES, figures_of
+from .._progress import Bars
 
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 _SHOWN = 40
@@ -85,11 +85,8 @@ def command(
         raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
     points = TrackSource(path=path) if tracks is None else TrackSource(read_tracks(tracks))
     about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
-    with TableFolder(folder, format.value, about) as tables, _bar() as bar:
-        task = bar.add_task("frames", total=None)
-        found = analyse(
-            points, world, chosen, tables, lambda done, total: bar.update(task, completed=done, total=total)
-        )
+    with TableFolder(folder, format.value, about) as tables, Bars() as bars:
+        found = analyse(points, world, chosen, tables, bars.start("frames"))
         for name, table in whole_tables(found).items():
             tables(name, table)
     write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks))
@@ -200,9 +197,3 @@ def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableF
     for label, method, s in rows:
         numbers = f"exact {100 * s.exact:5.1f}  precision {100 * s.precision:5.1f}  recall {100 * s.recall:5.1f}"
         print(f"{label:<12} {method:<10} {numbers}  F1 {100 * s.f1:5.1f} %")
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

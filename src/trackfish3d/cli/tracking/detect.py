@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ...core.errors import InputError
 from ...core.settings import parse_settings, setting_lines
@@ -12,7 +11,7 @@ from ...detection.pipeline import Report, detect
 from ...detection.registry import detector_names, make_detector, summaries
 from ...evaluation.truth_links import relink_recording
 from ...recordings import Recording
-from ..bars import camera_bars
+from .._progress import Bars
 
 _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
 
@@ -92,12 +91,11 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
 
 def run(source: Recording, detector: str, values: dict[str, str], workers: int | None, preview: bool) -> Report:
     """Detect with one progress bar a camera; prints what a user should know."""
-    console = Console(stderr=True)
-    with camera_bars(console) as tell:
-        report = detect(source, detector, values, workers=workers, progress=tell, previews=preview)
+    with Bars(*source.videos) as bars:
+        report = detect(source, detector, values, workers=workers, progress=bars, previews=preview)
     relink_recording(source)
     for note in report.notes:
-        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+        bars.say(f"note: {note}")
     for camera in report.cameras:
         rate = camera.detections / max(camera.frames, 1)
         print(f"{camera.name}: {camera.frames} frames, {rate:.1f} detections a frame")

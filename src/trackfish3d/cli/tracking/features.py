@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ...recordings import Recording
-from ..bars import camera_bars
+from .._progress import Bars
 
 
 def command(
@@ -36,12 +35,11 @@ def command(
         "backbone": [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime] for p in files],
         "architecture": architecture,
     }
-    console = Console(stderr=True)
-    with camera_bars(console) as tell:
+    with Bars() as bars:
         report = extract(
             source, network, out, stamp=stamp, margin=margin, components=components, projection=earlier, batch=batch,
-            progress=tell,
+            progress=bars,
         )  # fmt: skip
     for note in [*network.notes, *report.notes]:
-        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+        bars.say(f"note: {note}")
     print(f"{report.rows} detections, {report.columns} of {network.width} columns: {out}")

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ...core.errors import InputError, MissingExtraError
 from ...core.settings import input_errors, parse_settings
 from ...recordings import Recording
+from .._progress import Bars
 
 
 def command(
@@ -40,9 +40,6 @@ def command(
     with input_errors("--set "):
         settings = LearnSettings.model_validate(parse_settings(set_ or []))
     opened = [Recording.open(path) for path in recordings]
-    console = Console(stderr=True)
-    learn_rounds(
-        opened, out, settings, rounds, math.inf if minutes is None else minutes, start,
-        lambda line: console.print(line, highlight=False),
-    )  # fmt: skip
+    with Bars("learning") as bars:
+        learn_rounds(opened, out, settings, rounds, math.inf if minutes is None else minutes, start, bars.say)
     print(out)

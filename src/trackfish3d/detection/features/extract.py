@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...core.files import atomic_path, remove_folder, renew_folder
+from ...core.progress import TaskProgress
 from ...media.video import Video
 from ...recordings import Detections, Recording
 from ..camera_job import read_ahead
@@ -46,7 +47,7 @@ def extract(
     components: int | None = None,
     projection: Projection | None = None,
     batch: int | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: TaskProgress | None = None,
 ) -> FeatureReport:
     """Write a row of features for every detection of a recording, in their order, to ``.npz`` or ``.parquet``.
 
@@ -93,7 +94,7 @@ def extract(
 
 def _see_video(
     recording: Recording, camera: str, video: Video, detections: Detections, backbone: Backbone, work: "_Work",
-    margin: float, batch: int, progress: Callable[[str, int, int], None] | None,
+    margin: float, batch: int, progress: TaskProgress | None,
 ) -> None:  # fmt: skip
     """Fill the rows of one camera."""
     rows = np.flatnonzero(detections.camera == recording.rig.index(camera))

@@ -13,6 +13,7 @@ from pydantic import Field
 from ...core.errors import InputError
 from ...core.files import MARK as OURS
 from ...core.files import atomic_path, renew_folder
+from ...core.progress import Progress
 from ..base import DetectorSettings
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import Blob
@@ -68,7 +69,7 @@ def write_set(
     examples: Callable[[], Iterable[Example]],
     settings: SetSettings,
     source: dict[str, Any],
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SetReport:
     """Write ``images/``, ``labels/`` and ``data.yaml``; a set of the same source and settings is left as it is.
 
@@ -96,7 +97,7 @@ def write_set(
         report.images[part] += 1
         report.labels[part] += len(lines)
         if progress is not None:
-            progress(k + 1)
+            progress(k + 1, settings.images)
     if not report.labels["train"] or not report.labels["val"]:
         raise InputError(f"{folder}: no animals to learn from were found; look at 'trackfish3d detect' and its preview")
     with atomic_path(report.data) as temporary:

@@ -14,9 +14,10 @@ from pydantic import Field
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
 from ...core.files import read_text
+from ...core.progress import Progress
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from .single_view import lift
 
 Array = NDArray[np.float64]

@@ -13,11 +13,12 @@ import numpy as np
 from pydantic import Field
 
 from ...cameras.rig import CameraRig
+from ...core.progress import Progress
 from ...maths.kalman import MotionNoise
 from ...maths.linking import link_kalman, link_nearest
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from ..groups import Groups, groups_to_tracks
 from ..matching import POINT_ERROR, Array, Flags, Ints, greedy_match, group_frames, hungarian_match
 from ..scale import Scale, box_size, estimate_scale

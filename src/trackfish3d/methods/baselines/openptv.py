@@ -12,9 +12,9 @@ from pydantic import Field
 
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError, MissingExtraError
+from ...core.progress import Progress
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Progress
 from ..groups import Groups, groups_to_tracks, triangulated
 from ..matching import Array, Flags, Ints
 from .geometric import GeometricMethod, GeometricSettings

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
+from ...core.progress import Progress
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Method, Progress
+from ..base import Method
 from ..postprocess import relabel
 from .engine import Engine
 from .fit.initialise import initial_model
