@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.files import atomic_path
+from ..core.files import atomic_path, write_json
 from ..core.progress import TaskProgress
 from ..methods.paper.labels import PseudoLabels
 from ..recordings import Recording
@@ -15,7 +15,7 @@ from ..synfish.difficulty import difficulty
 from ..synfish.scenes import benchmark_scenes, paper_audit
 from .jobs import in_parallel
 from .scenes import SceneSpec
-from .suites import GATE_SYNFISH, TITLES, Suite, prepare_scenes, write_json
+from .suites import GATE_SYNFISH, TITLES, Suite, prepare_scenes
 
 LEFT_OUT = ("hundred", "sick")
 

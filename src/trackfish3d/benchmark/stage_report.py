@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.files import atomic_path
+from ..core.files import atomic_path, write_json
 from ..core.progress import TaskProgress
 from .ambiguity import bin_names
 from .fates import FATES
@@ -14,7 +14,7 @@ from .jobs import in_parallel
 from .report import PAPER_COLUMNS, score_text
 from .scenes import SceneSpec
 from .stages import ORDER, analyse
-from .suites import Suite, prepare_scenes, write_json
+from .suites import Suite, prepare_scenes
 from .variants import Variant
 
 Results = Sequence[Mapping[str, Any]]

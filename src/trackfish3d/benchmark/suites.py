@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import __version__
 from ..core.errors import InputError
-from ..core.files import atomic_path
+from ..core.files import write_json
 from ..core.progress import TaskProgress
 from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
@@ -190,9 +190,3 @@ def summary(suite: Suite, results: list[dict[str, Any]]) -> dict[str, Any]:
             for scene, rows in by_scene(results).items()
         },
     }
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON, complete or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")

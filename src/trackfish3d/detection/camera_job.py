@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
+from ..core.files import read_json, stamp, write_json
 from ..core.progress import Progress
 from ..media.video import Video
 from ..media.video_checks import examine
@@ -51,21 +52,21 @@ def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     """Detect in one video, part by part; goes on after the last part that is there."""
     video = Video.open(job.video)
     parts = Checkpoints(job.work / job.name, PART_FRAMES)
-    facts = job.video.stat()
     detector = make_detector(job.detector, job.settings)
-    stamp = {
-        "video": [str(job.video.resolve()), facts.st_size, facts.st_mtime],
+    made_from = {
+        "video": stamp(job.video),
         "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
     }
-    done = parts.begin(stamp)
+    done = parts.begin(made_from)
+    learnt = parts.folder / "learnt.json"
     result = CameraResult(job.name, frames=video.count, parts=-(-video.count // PART_FRAMES))
     result.notes += [*video.notes, *examine(video, job.threads)]
     if done < result.parts:
         result.notes += detector.prepare(video, job.threads)
-        parts.write_json("learnt", detector.describe())
+        write_json(learnt, detector.describe())
         if done:
             detector.restore(parts.state(done - 1))
-    result.learnt = parts.read_json("learnt")
+    result.learnt = read_json(learnt) or {}
     progress(min(done * PART_FRAMES, video.count), video.count)
     _run(video, detector, parts, done, job, progress)
     if job.preview is not None and (panels := parts.panels()):

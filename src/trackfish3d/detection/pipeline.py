@@ -1,6 +1,5 @@
 """Videos of a recording to its detections: cameras in parallel processes, parts on disk, one table in the end."""
 
-import json
 import multiprocessing
 import os
 import time
@@ -14,7 +13,7 @@ import numpy as np
 
 from .. import __version__
 from ..core.errors import InputError
-from ..core.files import atomic_path, claim_folder, inside, remove_folder
+from ..core.files import claim_folder, inside, remove_folder, write_json
 from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
 from ..recordings import Detections, Recording
@@ -122,8 +121,7 @@ def detect(
         "notes": report.notes,
         "trackfish3d": __version__,
     }
-    with atomic_path(recording.folder / "detections.settings.json") as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(recording.folder / "detections.settings.json", content)
     remove_folder(work)
     return report
 

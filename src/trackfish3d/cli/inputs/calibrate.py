@@ -33,7 +33,7 @@ from ...cameras import WATER
 from ...cameras.formats import CalibrationWarning
 from ...cameras.native import write_cameras
 from ...core.errors import InputError
-from ...core.files import atomic_path
+from ...core.files import write_json
 from .._progress import Bars
 
 
@@ -124,8 +124,7 @@ def command(
     write_cameras(result.rig, out)
     page = out.with_suffix(".html")
     write_page(result, quality, page)
-    with atomic_path(out.with_suffix(".json")) as temporary:
-        temporary.write_text(json.dumps(quality.to_dict(), indent=1) + "\n", encoding="utf-8")
+    write_json(out.with_suffix(".json"), quality.to_dict())
     if as_json:
         print(json.dumps(quality.to_dict(), indent=1))
     else:

@@ -23,7 +23,7 @@ from ...behaviour.streaming.blocks import TrackSource
 from ...behaviour.streaming.netcdf import write_netcdf
 from ...behaviour.streaming.output import TableFolder, whole_tables
 from ...core.errors import InputError
-from ...core.files import atomic_path, inside
+from ...core.files import inside, write_json
 from ...core.settings import make_settings, parse_settings, setting_lines
 from ...evaluation.gate import default_gate
 from ...recordings import Recording, read_tracks
@@ -89,7 +89,7 @@ def command(
         found = analyse(points, world, chosen, tables, bars.start("frames"))
         for name, table in whole_tables(found).items():
             tables(name, table)
-    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks))
+    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks), indent=None)
     write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
     if netcdf:
         write_netcdf(_points(tables), found.plan, folder / "behaviour.nc", source.folder.name)
@@ -101,12 +101,6 @@ def command(
         if out is not None:
             raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
         print(write_report(source, tracks=tracks))
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file, complete or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _axis(name: str) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ...core.files import stamp
 from ...recordings import Recording
 from .._progress import Bars
 
@@ -31,13 +32,10 @@ def command(
     earlier = None if projection is None else Projection.read(projection)
     network = load_backbone(backbone, architecture, device)
     files = sorted(p for p in backbone.rglob("*") if p.is_file()) if backbone.is_dir() else [backbone]
-    stamp: dict[str, Any] = {
-        "backbone": [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime] for p in files],
-        "architecture": architecture,
-    }
+    facts: dict[str, Any] = {"backbone": [stamp(p) for p in files], "architecture": architecture}
     with Bars() as bars:
         report = extract(
-            source, network, out, stamp=stamp, margin=margin, components=components, projection=earlier, batch=batch,
+            source, network, out, network=facts, margin=margin, components=components, projection=earlier, batch=batch,
             progress=bars,
         )  # fmt: skip
     for note in [*network.notes, *report.notes]:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ...core.errors import InputError
 from ...core.files import MARK as OURS
-from ...core.files import atomic_path, renew_folder
+from ...core.files import atomic_path, read_json, renew_folder, write_json
 from ...core.progress import Progress
 from ..base import DetectorSettings
 from ..masks import kernels as mask_kernels
@@ -106,9 +106,7 @@ def write_set(
             f"path: {json.dumps(str(folder.resolve()))}\ntrain: images/train\nval: images/val\nnames:\n  0: animal\n",
             encoding="utf-8",
         )
-    with atomic_path(folder / MARK) as temporary:
-        content = {"stamp": stamp, "images": report.images, "labels": report.labels}
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / MARK, {"stamp": stamp, "images": report.images, "labels": report.labels})
     return report
 
 
@@ -116,10 +114,7 @@ def _read_mark(folder: Path) -> dict[str, Any] | None:
     """Return what the set in a folder was made of; None where there is none, nothing where that cannot be read."""
     if not (folder / MARK).exists():
         return None
-    try:
-        found = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    found = read_json(folder / MARK)
     return found if isinstance(found, dict) else {}
 
 
