@@ -80,7 +80,7 @@ def expected_levels(recording: Recording) -> np.ndarray:
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_every_row_is_of_its_own_crop(suffix: str, recording: Recording, tmp_path: Path) -> None:
     out = tmp_path / f"features{suffix}"
-    report = extract(recording, mean_network(), out, stamp={}, margin=0.0)
+    report = extract(recording, mean_network(), out, network={}, margin=0.0)
     values = read_features(out, recording.detections)
     assert values.shape == (len(recording.detections), 3) == (report.rows, report.columns)
     projection = Projection.read(tmp_path / "features.projection.npz")
@@ -95,7 +95,7 @@ def test_a_stopped_run_goes_on(recording: Recording, tmp_path: Path, monkeypatch
     import trackfish3d.detection.features.extract as module
 
     monkeypatch.setattr(module, "_SAVE_EVERY", 3)
-    extract(recording, mean_network(), tmp_path / "whole.npz", stamp={}, batch=5)
+    extract(recording, mean_network(), tmp_path / "whole.npz", network={}, batch=5)
     runs: list[int] = []
 
     def stops(camera: str, done: int, total: int) -> None:
@@ -104,11 +104,11 @@ def test_a_stopped_run_goes_on(recording: Recording, tmp_path: Path, monkeypatch
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        extract(recording, mean_network(), tmp_path / "part.npz", stamp={}, batch=5, progress=stops)
+        extract(recording, mean_network(), tmp_path / "part.npz", network={}, batch=5, progress=stops)
     assert not (tmp_path / "part.npz").exists()
     seen: list[tuple[str, int]] = []
     extract(
-        recording, mean_network(), tmp_path / "part.npz", stamp={}, batch=5,
+        recording, mean_network(), tmp_path / "part.npz", network={}, batch=5,
         progress=lambda camera, done, total: seen.append((camera, done)),
     )  # fmt: skip
     assert {c for c, _ in seen} == {recording.rig.names[1]}
@@ -118,7 +118,7 @@ def test_a_stopped_run_goes_on(recording: Recording, tmp_path: Path, monkeypatch
 
 def test_broken_frames_give_zeros_in_their_rows_only(recording: Recording, tmp_path: Path) -> None:
     (next(iter(recording.videos.values()))).unlink()
-    report = extract(recording, mean_network(), tmp_path / "f.npz", stamp={}, margin=0.0)
+    report = extract(recording, mean_network(), tmp_path / "f.npz", network={}, margin=0.0)
     values = read_features(tmp_path / "f.npz", recording.detections)
     gone = recording.detections.camera == 0
     assert report.missing == gone.sum() > 0

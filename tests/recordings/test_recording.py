@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections, Recording, Truth
-from trackfish3d.recordings.recording import join
 
 from .fuzz import damaged
 from .worlds import assert_same, make_rig, random_detections, tracked_recording
@@ -55,7 +54,7 @@ def test_pieces_put_together_are_the_whole(tmp_path: Path, seed: int, rows: int,
     together = pieces[0]
     for before, piece in itertools.pairwise(pieces):
         assert before.frame[-1] < piece.frame[0]  # whole frames
-        together = join(together, piece)
+        together = Detections.concat([together, piece])
     assert_same(together, whole)
     assert_same(whole, found.shifted(offsets))
     info = recording.info

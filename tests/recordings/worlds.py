@@ -47,8 +47,8 @@ def random_detections(
 def assert_same(first: Detections, second: Detections, atol: float = 0.0) -> None:
     """Both hold the same rows in the same order."""
     assert first.cameras == second.cameras
-    assert set(first._columns()) == set(second._columns())
-    for name, values in first._columns().items():
+    assert set(first.columns()) == set(second.columns())
+    for name, values in first.columns().items():
         np.testing.assert_allclose(values, getattr(second, name), rtol=0, atol=atol, err_msg=name)
 
 

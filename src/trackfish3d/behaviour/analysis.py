@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig
 from ..core.errors import InputError
+from ..core.progress import Progress
 from ..recordings.tracks import Tracks
 from .abnormal.anomaly import Verdict, judge_whole, judge_windows
 from .measures.pairs import Delays, delays_of, pair_ratio
@@ -25,7 +26,6 @@ from .streaming.summary import anomaly_table, fish_table, pair_table
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Sink = Callable[[str, pa.Table], None]
-Progress = Callable[[int, int], None]
 
 MARGIN_S = 10.0
 BLOCK_FRAMES = 4096

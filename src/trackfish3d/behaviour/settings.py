@@ -1,14 +1,13 @@
 """Settings of an analysis."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ..core.settings import Settings
 from .abnormal.anomaly import AnomalySettings
 
 
-class AnalysisSettings(BaseModel):
+class AnalysisSettings(Settings):
     """What is measured how; times in seconds, so that one set serves all frame rates."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_gap_s: float = Field(default=1.0, ge=0, description="a track unseen for longer starts afresh")
     observed_only: bool = Field(default=False, description="leave interpolated points out of all measures")

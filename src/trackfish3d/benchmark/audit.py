@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.files import atomic_path
+from ..core.files import atomic_path, write_json
+from ..core.progress import TaskProgress
 from ..methods.paper.labels import PseudoLabels
 from ..recordings import Recording
 from ..synfish.difficulty import difficulty
 from ..synfish.scenes import benchmark_scenes, paper_audit
 from .jobs import in_parallel
 from .scenes import SceneSpec
-from .suites import GATE_SYNFISH, TITLES, Done, Suite, prepare_scenes, write_json
+from .suites import GATE_SYNFISH, TITLES, Suite, prepare_scenes
 
 LEFT_OUT = ("hundred", "sick")
 
@@ -47,7 +48,7 @@ def agreed_audit(recording: Recording) -> dict[str, float]:
 
 
 def run_audit(
-    out: Path, names: Sequence[str] | None, source: Path | None, workers: int, done: Done
+    out: Path, names: Sequence[str] | None, source: Path | None, workers: int, done: TaskProgress
 ) -> list[dict[str, Any]]:
     """Measure scenes, the paper's and the 30-fish one by default; writes ``results.json``."""
     scenes = benchmark_scenes(names)

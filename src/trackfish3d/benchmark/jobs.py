@@ -1,7 +1,5 @@
 """One job is one method on one scene. Jobs run in parallel processes, and finished ones are not run again."""
 
-import hashlib
-import json
 import multiprocessing
 import os
 import time
@@ -14,12 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..core.errors import InputError, TrackFishError
-from ..core.files import atomic_path
+from ..core.files import digest, read_json, write_json
+from ..core.resume import key_of
+from ..core.settings import make_settings
 from ..evaluation import evaluate
 from ..evaluation.association import association_of_tracks
 from ..evaluation.oracle import track_oracle
 from ..evaluation.tables import plain
-from ..methods.base import make_settings
 from ..methods.baselines.geometric import KalmanSettings
 from ..methods.registry import make_method
 from ..recordings import Detections, Recording, Tracks, Truth, write_table
@@ -56,8 +55,8 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
     """
     path = folder / "jobs" / f"{job.stem}.json"
     fingerprint = _fingerprint(job, recording)
-    done = read_result(path)
-    if done is not None and done.get("fingerprint") == fingerprint and "error" not in done:
+    done = read_json(path)
+    if isinstance(done, dict) and done.get("fingerprint") == fingerprint and "error" not in done:
         return done
     result: dict[str, Any] = {
         "scene": job.scene, "method": job.variant.method, "label": job.variant.label, "stem": job.stem,
@@ -76,30 +75,22 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
         result["error"] = " ".join(str(error).split())
     except Exception as error:  # another group's package may fail in any way; the other jobs go on
         result["error"] = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    write_json(path, result)
     return result
 
 
-def read_result(path: Path) -> dict[str, Any] | None:
-    """Read the result of a finished job; None without one."""
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return found
-    except (OSError, ValueError):
-        return None
-
-
 def _fingerprint(job: Job, recording: Path) -> str:
-    digest = hashlib.sha256(json.dumps([code_digest(METHOD_CODE), asdict(job)], sort_keys=True, default=str).encode())
     names = ("recording.toml", "cameras.toml", "detections.parquet", "truth.parquet")
     # A setting may name a file or folder (a trained model, 2D tracks): other content there is other input.
     named = [Path(v) for v in job.variant.settings.values() if isinstance(v, str) and len(v) < 1000]
     inside = [file for path in named if path.is_dir() for file in sorted(path.iterdir())]
-    for file in [*(recording / name for name in names), *named, *inside]:
-        if file.is_file():
-            digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    files = [*(recording / name for name in names), *named, *inside]
+    made_from = {
+        "code": code_digest(METHOD_CODE),
+        "job": asdict(job),
+        "files": [digest(f) for f in files if f.is_file()],
+    }
+    return key_of(made_from)[:16]
 
 
 def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float | None]:
@@ -113,8 +104,7 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
         truth = source.truth
         if truth is None:
             raise InputError(f"{source.folder}: oracle needs the truth")
-        settings = make_settings(KalmanSettings, variant.settings, ORACLE)
-        assert isinstance(settings, KalmanSettings)
+        settings = make_settings(KalmanSettings, variant.settings, f"method {ORACLE}")
         track_oracle(rig, detections, truth, settings)
         start = time.process_time()
         tracks = track_oracle(rig, detections, truth, settings)

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.files import atomic_path
+from ..core.files import atomic_path, write_json
+from ..core.progress import TaskProgress
 from .ambiguity import bin_names
 from .fates import FATES
 from .jobs import in_parallel
 from .report import PAPER_COLUMNS, score_text
 from .scenes import SceneSpec
 from .stages import ORDER, analyse
-from .suites import Done, Suite, prepare_scenes, write_json
+from .suites import Suite, prepare_scenes
 from .variants import Variant
 
 Results = Sequence[Mapping[str, Any]]
@@ -43,7 +44,7 @@ What the published grouping makes of each animal that two cameras or more see in
 matched pairs were joined transitively into a component of several animals, of which one detection a camera stays."""
 
 
-def run_stages(suite: Suite, out: Path, workers: int, done: Done) -> list[dict[str, Any]]:
+def run_stages(suite: Suite, out: Path, workers: int, done: TaskProgress) -> list[dict[str, Any]]:
     """Analyse every method on every scene, and write ``results.json``."""
     folders = prepare_scenes(suite, out, workers, done)
     work: list[tuple[SceneSpec, Variant]] = [(s, v) for s in suite.scenes for v in suite.variants]

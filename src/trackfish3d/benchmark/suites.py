@@ -2,14 +2,15 @@
 
 import json
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..core.errors import InputError
-from ..core.files import atomic_path
+from ..core.files import write_json
+from ..core.progress import TaskProgress
 from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
 from .scenes import SceneSpec, check_scene, is_made, prepare
@@ -41,9 +42,6 @@ class Suite:
     variants: tuple[Variant, ...]
     gate: float
     source: Path | None = None
-
-
-Done = Callable[[str, int, int], None]
 
 
 def make_suite(
@@ -107,7 +105,9 @@ TITLES = {
 }
 
 
-def run_suite(suite: Suite, out: Path, workers: int, done: Done, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
+def run_suite(
+    suite: Suite, out: Path, workers: int, done: TaskProgress, keep: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Make the scenes, run the jobs, and write ``results.json``; returns the results scene by scene.
 
     keep : labels whose results are those that ``results.json`` has already.
@@ -154,7 +154,7 @@ def kept_results(path: Path, suite: Suite, labels: Sequence[str]) -> dict[tuple[
     return found
 
 
-def prepare_scenes(suite: Suite, out: Path, workers: int, done: Done) -> dict[str, Path]:
+def prepare_scenes(suite: Suite, out: Path, workers: int, done: TaskProgress) -> dict[str, Path]:
     """Folder of the recording of each scene, made where it is missing."""
     folders: dict[str, Path] = {}
     # Noisy scenes are made from clean ones, so clean ones come first.
@@ -190,9 +190,3 @@ def summary(suite: Suite, results: list[dict[str, Any]]) -> dict[str, Any]:
             for scene, rows in by_scene(results).items()
         },
     }
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON, complete or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError
-from ..methods.base import make_settings, setting_names
+from ..core.settings import make_settings, setting_names
 from ..methods.baselines.geometric import KalmanSettings
 from ..methods.registry import method_class
 from .paper import ABLATION_ROWS, WEIGHTS
@@ -47,9 +47,9 @@ def parse_variant(text: str) -> Variant:
 def check_variant(variant: Variant) -> None:
     """Refuse a method that is not known, or a setting it does not have."""
     if variant.method == ORACLE:
-        make_settings(KalmanSettings, variant.settings, ORACLE)
+        make_settings(KalmanSettings, variant.settings, f"method {ORACLE}")
     elif not variant.method.startswith("published-"):
-        make_settings(method_class(variant.method).Settings, variant.settings, variant.method)
+        make_settings(method_class(variant.method).Settings, variant.settings, f"method {variant.method}")
     elif variant.method.removeprefix("published-") not in PUBLISHED:
         raise InputError(f"method '{variant.method}' is not known; published tracks are {', '.join(PUBLISHED)}")
 

@@ -29,12 +29,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..cameras import WATER
 from ..cameras.native import read_toml
 from ..core.errors import InputError
 from ..core.files import read_text
+from ..core.settings import input_errors
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -106,12 +107,8 @@ def read_tank(path: str | Path) -> Tank:
     path = Path(path)
     if path.suffix.lower() == ".csv":
         return _points_csv(path)
-    try:
+    with input_errors(f"{path}: "):
         content = _File.model_validate(read_toml(path))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"])
-        raise InputError(f"{path}: {where}: {first['msg']}") from None
     _only(content.free, {"index"}, f"{path}: free")
     for k, surface in enumerate(content.surface):
         _only(surface.free, {"height", "tilt"}, f"{path}: surface {k + 1}: free")

@@ -1,6 +1,5 @@
 """What the cameras saw of the board: corners in pixels, picture by picture."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..cameras.native import natural
 from ..core.errors import InputError
+from ..core.progress import TaskProgress, silent_tasks
 from .boards import Board, other_size
 from .pictures import Picture, Source, count_pictures, moments, read_pictures, video_step
 
@@ -77,7 +77,7 @@ def find_boards(
     board: Board,
     every: int | None = None,
     together: bool = True,
-    progress: Callable[[str, int, int], None] = lambda camera, done, total: None,
+    progress: TaskProgress = silent_tasks,
 ) -> Views:
     """Find the board in all pictures of all cameras.
 

@@ -1,12 +1,16 @@
 """Files that are either complete or not there, names that are safe in a path, and folders that are ours to remove."""
 
+import hashlib
+import json
+import math
 import os
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .errors import InputError
 
@@ -50,6 +54,69 @@ def read_text(path: str | Path) -> str:
         raise InputError(f"{path}: is not a text file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
+
+
+def write_json(path: str | Path, content: Any, indent: int | None = 1) -> None:
+    """Write a JSON file, complete or not at all; numbers that are not finite become null, which every reader takes.
+
+    Parameters
+    ----------
+    path : the file.
+    content : plain values.
+    indent : blanks a level; None writes one line, for what only programs read.
+    """
+    text = json.dumps(_finite(content), indent=indent, allow_nan=False)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: str | Path) -> Any:
+    """Return what a JSON file of our own holds; None where it is not there or damaged, so that it is made again.
+
+    Parameters
+    ----------
+    path : the file.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def digest(path: str | Path) -> str:
+    """Return the SHA-256 of a file's content in hexadecimal digits, or "missing" where there is none.
+
+    Parameters
+    ----------
+    path : the file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        return "missing"
+    sums = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            sums.update(piece)
+    return sums.hexdigest()
+
+
+def stamp(path: Path) -> list[Any]:
+    """Return what a large file is known by without reading it: its place, its size and when it was written.
+
+    Parameters
+    ----------
+    path : the file, which is there.
+    """
+    facts = path.stat()
+    return [str(path.resolve()), facts.st_size, facts.st_mtime]
 
 
 def plain_name(name: str, what: str) -> str:

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..core.errors import InputError
+from ..core.settings import Settings
 from ..media.video import Picture, Video
 from .masks.blobs import Blob, shapes
 
@@ -17,10 +16,8 @@ COLUMNS = ("u", "v", "x1", "y1", "x2", "y2", "score", "area", "angle", "major", 
 _POINTS = COLUMNS[:7]
 
 
-class DetectorSettings(BaseModel):
+class DetectorSettings(Settings):
     """Settings of a detector; None means that the value is taken from the video."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,16 +85,3 @@ class Detector(ABC):
         """Take up a `state`."""
         if state:
             raise ValueError("this detector keeps no state")
-
-
-def make_settings(model: type[DetectorSettings], values: Mapping[str, Any], detector: str) -> DetectorSettings:
-    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit."""
-    for name in values:
-        if name not in model.model_fields:
-            raise InputError(f"detector {detector} has no setting '{name}'; it has {', '.join(model.model_fields)}")
-    try:
-        return model.model_validate({k: None if v in ("auto", "none") else v for k, v in values.items()})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"]) or "settings"
-        raise InputError(f"detector {detector}: {where}: {first['msg']}") from None

@@ -2,12 +2,14 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
+from ..core.files import read_json, stamp, write_json
+from ..core.progress import Progress
 from ..media.video import Video
 from ..media.video_checks import examine
 from .base import Detector, FrameDetections
@@ -46,26 +48,26 @@ class CameraResult:
     notes: list[str] = field(default_factory=list)
 
 
-def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
+def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     """Detect in one video, part by part; goes on after the last part that is there."""
     video = Video.open(job.video)
     parts = Checkpoints(job.work / job.name, PART_FRAMES)
-    facts = job.video.stat()
     detector = make_detector(job.detector, job.settings)
-    stamp = {
-        "video": [str(job.video.resolve()), facts.st_size, facts.st_mtime],
+    made_from = {
+        "video": stamp(job.video),
         "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
     }
-    done = parts.begin(stamp)
+    done = parts.begin(made_from)
+    learnt = parts.folder / "learnt.json"
     result = CameraResult(job.name, frames=video.count, parts=-(-video.count // PART_FRAMES))
     result.notes += [*video.notes, *examine(video, job.threads)]
     if done < result.parts:
         result.notes += detector.prepare(video, job.threads)
-        parts.write_json("learnt", detector.describe())
+        write_json(learnt, detector.describe())
         if done:
             detector.restore(parts.state(done - 1))
-    result.learnt = parts.read_json("learnt")
-    progress(min(done * PART_FRAMES, video.count))
+    result.learnt = read_json(learnt) or {}
+    progress(min(done * PART_FRAMES, video.count), video.count)
     _run(video, detector, parts, done, job, progress)
     if job.preview is not None and (panels := parts.panels()):
         write_picture(job.preview, panels)
@@ -76,9 +78,7 @@ def run_camera(job: CameraJob, progress: Callable[[int], None]) -> CameraResult:
     return result
 
 
-def _run(
-    video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Callable[[int], None]
-) -> None:
+def _run(video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Progress) -> None:
     """Read pictures ahead in a thread, see them here, and write each part as it is full."""
     shown = {round((k + 0.5) * video.count / PREVIEWS) for k in range(PREVIEWS)}
     frames: list[tuple[int, FrameDetections]] = []
@@ -91,11 +91,11 @@ def _run(
         frames.append((picture.number + job.first_frame, seen))
         if picture.number in shown:
             parts.write_panel(picture.number, panel(picture.rgb, seen))
-        progress(picture.number + 1)
+        progress(picture.number + 1, video.count)
     while k * PART_FRAMES < video.count:
         parts.write(k, frames, detector.state())
         frames, k = [], k + 1
-    progress(video.count)
+    progress(video.count, video.count)
 
 
 def read_ahead(source: Iterator[T], depth: int = 4) -> Iterator[T]:

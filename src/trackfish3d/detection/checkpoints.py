@@ -1,6 +1,5 @@
 """Detections of one camera on their way to the recording: parts on disk, so that a stopped run goes on."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..core.files import atomic_path, renew_folder
+from ..core.files import atomic_path
+from ..core.resume import key_of, open_work
 from .base import COLUMNS, FrameDetections
 
 
@@ -25,18 +25,14 @@ class Checkpoints:
     folder: Path
     length: int
 
-    def begin(self, stamp: dict[str, Any]) -> int:
-        """Count the parts that are done already by the same detector on the same video; others are removed."""
-        path = self.folder / "job.json"
-        try:
-            same = json.loads(path.read_text(encoding="utf-8")) == json.loads(json.dumps(stamp))
-        except (OSError, ValueError):
-            same = False
-        if not same:
-            renew_folder(self.folder)
-            with atomic_path(path) as temporary:
-                temporary.write_text(json.dumps(stamp), encoding="utf-8")
-            return 0
+    def begin(self, made_from: dict[str, Any]) -> int:
+        """Count the parts that are done already, of the same video by the same detector; others are removed.
+
+        Parameters
+        ----------
+        made_from : everything that the detections depend on, as plain values.
+        """
+        open_work(self.folder, key_of(made_from))
         done = 0
         while self._part(done).exists() and self._state(done).exists():
             done += 1
@@ -65,17 +61,6 @@ class Checkpoints:
     def read(self, k: int) -> pa.Table | None:
         """Table of part ``k``; None where there is none."""
         return pq.read_table(self._part(k)) if self._part(k).exists() else None
-
-    def write_json(self, name: str, content: dict[str, Any]) -> None:
-        """Keep a few facts by name."""
-        with atomic_path(self.folder / f"{name}.json") as temporary:
-            temporary.write_text(json.dumps(content), encoding="utf-8")
-
-    def read_json(self, name: str) -> dict[str, Any]:
-        """Facts kept by name; empty where there are none."""
-        path = self.folder / f"{name}.json"
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return found
 
     def write_panel(self, number: int, panel: NDArray[np.uint8]) -> None:
         """Keep one panel (h, w, 3) of the preview."""

@@ -1,13 +1,11 @@
 """Videos of a recording to its detections: cameras in parallel processes, parts on disk, one table in the end."""
 
-import json
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +13,14 @@ import numpy as np
 
 from .. import __version__
 from ..core.errors import InputError
-from ..core.files import atomic_path, claim_folder, inside, remove_folder
+from ..core.files import claim_folder, inside, remove_folder, write_json
+from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
 from ..recordings import Detections, Recording
 from .base import COLUMNS
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
 from .checkpoints import Checkpoints, tables
 from .registry import make_detector
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a camera, its frames done and its frames in all."""
 
 _shared: Any = None
 
@@ -84,7 +80,7 @@ def detect(
     settings: Mapping[str, Any] | None = None,
     *,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: TaskProgress | None = None,
     previews: bool = True,
     any_rate: bool = False,
 ) -> Report:
@@ -113,7 +109,7 @@ def detect(
         )
         for name, path in videos.items()
     ]
-    results = _run_jobs(jobs, workers, progress or _silent)
+    results = _run_jobs(jobs, workers, progress or silent_tasks)
     report = Report(results, notes + [f"camera {r.name}: {note}" for r in results for note in r.notes])
     report.notes += [f"camera {r.name}: no animals found" for r in results if not r.detections]
     recording.write_detections(_pieces(recording, results, work))
@@ -125,8 +121,7 @@ def detect(
         "notes": report.notes,
         "trackfish3d": __version__,
     }
-    with atomic_path(recording.folder / "detections.settings.json") as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(recording.folder / "detections.settings.json", content)
     remove_folder(work)
     return report
 
@@ -153,14 +148,11 @@ def _pieces(recording: Recording, results: list[CameraResult], work: Path) -> It
         yield Detections.build(names, columns.pop("frame"), camera, **columns)
 
 
-def _run_jobs(jobs: list[CameraJob], workers: int, progress: Progress) -> list[CameraResult]:
+def _run_jobs(jobs: list[CameraJob], workers: int, progress: TaskProgress) -> list[CameraResult]:
     """Run one job a camera; a single worker needs no process of its own."""
     totals = [Video.open(job.video).count for job in jobs]
     if workers == 1:
-        return [
-            run_camera(job, partial(_tell_of, progress, job.name, total))
-            for job, total in zip(jobs, totals, strict=True)
-        ]
+        return [run_camera(job, of_task(progress, job.name)) for job in jobs]
     context = multiprocessing.get_context("spawn")
     done = context.Array("q", len(jobs) + 1, lock=False)  # frames of each, and whether to stop
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_adopt, initargs=(done,)) as pool:
@@ -190,17 +182,9 @@ def _adopt(shared: Any) -> None:
 
 
 def _work(k: int, job: CameraJob) -> CameraResult:
-    def tell(frames: int) -> None:
+    def tell(frames: int, total: int) -> None:
         if _shared[len(_shared) - 1]:
             raise _Stopped
         _shared[k] = frames
 
     return run_camera(job, tell)
-
-
-def _tell_of(progress: Progress, name: str, total: int, frames: int) -> None:
-    progress(name, frames, total)
-
-
-def _silent(camera: str, done: int, total: int) -> None:
-    """Report to nobody."""

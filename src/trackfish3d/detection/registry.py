@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import InputError
-from .base import Detector, make_settings
+from ..core.settings import make_settings
+from .base import Detector
 
 _HERE = "trackfish3d.detection"
 _DETECTORS: dict[str, tuple[str, str]] = {
@@ -33,4 +34,4 @@ def make_detector(name: str, settings: Mapping[str, Any] | None = None) -> Detec
         raise InputError(f"detector '{name}' is not known; choose one of {', '.join(_DETECTORS)}")
     module, _, attribute = _DETECTORS[name][0].partition(":")
     cls: type[Detector] = getattr(importlib.import_module(module), attribute)
-    return cls(make_settings(cls.Settings, settings or {}, name))
+    return cls(make_settings(cls.Settings, settings or {}, f"detector {name}"))

@@ -1,27 +1,24 @@
 """What a tracking method is: settings, and detections to tracks."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
+from ..core.progress import Progress, silent
+from ..core.settings import Settings
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
 from .result import Result
 
-Progress = Callable[[int, int], None]
-"""Called with steps done and steps in all."""
 LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
 
 
-class MethodSettings(BaseModel):
+class MethodSettings(Settings):
     """Settings all methods share. A length that is None is estimated from the recording."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_gap: int = Field(default=15, ge=0, description="points of a track at most this many frames apart are joined")
     min_obs: int = Field(default=2, ge=1, description="tracks observed in fewer frames are removed as ghosts")
@@ -71,7 +68,7 @@ class Method(ABC):
         if not len(detections):
             return Result(Tracks.build([], [], [], cameras=rig.names), method=self.name, settings=self.settings)
         ready = self.resolve(rig, detections)
-        made = ready.run(rig, detections, fps, progress or _silent)
+        made = ready.run(rig, detections, fps, progress or silent)
         done = made.finished(self.settings.max_gap, self.settings.min_obs)
         notes = (*done.notes, *self.remarks(done))
         return replace(done, notes=notes, method=self.name, settings=ready.settings)
@@ -79,52 +76,3 @@ class Method(ABC):
     def remarks(self, result: Result) -> list[str]:
         """Return what a user should know about the finished tracks, a line each."""
         return []
-
-
-def _silent(done: int, total: int) -> None:
-    """Report to nobody."""
-
-
-def make_settings(model: type[MethodSettings], values: Mapping[str, Any], method: str) -> MethodSettings:
-    """Validate settings from names and values (text is converted), or an `InputError` that names the culprit.
-
-    A dot leads into settings of a part: ``tracker.link.max_distance``.
-    """
-    known = setting_names(model)
-    tree: dict[str, Any] = {}
-    for name, value in values.items():
-        if name not in known and name not in model.model_fields:
-            raise InputError(f"method {method} has no setting '{name}'; it has {', '.join(known)}")
-        *path, last = name.split(".")
-        branch = tree
-        for part in path:
-            branch = branch.setdefault(part, {})
-        branch[last] = value
-    try:
-        return model.model_validate(tree)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(p) for p in first["loc"]) or "settings"
-        raise InputError(f"method {method}: {where}: {first['msg']}") from None
-
-
-def setting_names(model: type[BaseModel], before: str = "") -> dict[str, str]:
-    """Names of all settings, those of parts with dots, and what each is."""
-    out: dict[str, str] = {}
-    for name, field in model.model_fields.items():
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            out |= setting_names(field.annotation, f"{before}{name}.")
-        else:
-            out[before + name] = field.description or ""
-    return out
-
-
-def setting_values(settings: BaseModel) -> dict[str, Any]:
-    """Values of all settings by their names, those of parts with dots."""
-    out: dict[str, Any] = {}
-    for name in setting_names(type(settings)):
-        value: Any = settings
-        for part in name.split("."):
-            value = getattr(value, part)
-        out[name] = value
-    return out

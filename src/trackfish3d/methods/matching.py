@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from ..cameras.residuals import PairResiduals, pair_residuals
 from ..cameras.rig import CameraRig
+from ..core.progress import Progress
 from ..maths.assignment import assign
 from ..recordings.detections import Detections
-from .base import Progress
 from .groups import Groups, merge, triangulated
 
 POINT_ERROR = 0.005  # of the image's diagonal, for detections that are points and have no box to fall into

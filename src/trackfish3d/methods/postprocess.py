@@ -56,8 +56,7 @@ def fill_gaps(tracks: Tracks, max_gap: int) -> Tracks:
         "confidence": np.minimum(tracks.confidence[before], tracks.confidence[after]),
         "detection": np.full((n, len(tracks.cameras)), -1, np.int64),
     }
-    columns: dict[str, Any] = {name: np.concatenate([getattr(tracks, name), new]) for name, new in added.items()}
-    return Tracks.build(**columns, cameras=tracks.cameras)
+    return Tracks.concat([tracks, Tracks(**added, cameras=tracks.cameras)])
 
 
 def numbering(tracks: Tracks) -> dict[int, int]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import InputError
-from .base import Method, make_settings
+from ..core.settings import make_settings
+from .base import Method
 
 
 @dataclass(frozen=True)
@@ -65,4 +66,4 @@ def method_class(name: str) -> type[Method]:
 def make_method(name: str, settings: Mapping[str, Any] | None = None) -> Method:
     """Return the method called ``name`` with these settings; text values are converted to their types."""
     cls = method_class(name)
-    return cls(make_settings(cls.Settings, settings or {}, name))
+    return cls(make_settings(cls.Settings, settings or {}, f"method {name}"))

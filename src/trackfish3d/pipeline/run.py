@@ -12,6 +12,7 @@ from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
 from ..core.errors import InputError
 from ..core.files import atomic_path
+from ..core.progress import Progress
 from ..detection.base import Detector
 from ..detection.pipeline import detect
 from ..detection.registry import make_detector
@@ -27,7 +28,7 @@ from ..recordings import Recording, Truth
 from ..report import write_report
 from ..report.scoring import score
 from .films import common_rate, link_films, open_films, put_to_cameras
-from .stages import JOURNAL, Listener, Progress, Runner, Stage
+from .stages import JOURNAL, Listener, Runner, Stage
 from .tracking import chosen_method, load_truth, problems_of
 
 PAIRS = "pairs.safetensors"

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InputError
-from ..detection.pipeline import Progress as CameraProgress
+from ..core.progress import Progress, TaskProgress
+from ..core.settings import setting_names
 from ..detection.pipeline import Report
 from ..detection.pipeline import detect as detect_videos
 from ..evaluation.truth_links import relink_recording
 from ..health import Health, examine
 from ..health.kept import kept_problems
-from ..methods.base import LEARN_EPOCHS, Method, Progress, setting_names
+from ..methods.base import LEARN_EPOCHS, Method
 from ..methods.registry import DEFAULT_METHOD, make_method, method_class
 from ..methods.result import Result
 from ..recordings import Recording, Truth, read_truth
@@ -39,7 +40,7 @@ def detect(
     *,
     workers: int | None = None,
     previews: bool = True,
-    progress: CameraProgress | None = None,
+    progress: TaskProgress | None = None,
 ) -> Report:
     """Find the animals in every video of a recording and write its ``detections.parquet``.
 

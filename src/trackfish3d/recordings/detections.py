@@ -1,14 +1,15 @@
 """What detectors saw: one row for each animal in each view."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.columns import Columns
 from ..core.errors import InputError
 
 Array = NDArray[np.float64]
@@ -16,8 +17,8 @@ NUMBERS = ("u", "v", "x1", "y1", "x2", "y2", "score")
 MOMENTS = ("area", "angle", "major", "minor")
 
 
-@dataclass(frozen=True, eq=False)
-class Detections:
+@dataclass(frozen=True, eq=False, repr=False)
+class Detections(Columns):
     """Detections of all cameras as columns, sorted by frame and camera.
 
     ``cameras`` names the values of ``camera`` (N,) int16. ``frame`` (N,) int64. ``u, v`` (N,) mask centroid, px;
@@ -26,6 +27,8 @@ class Detections:
 
     Make one with `build`, which sorts and checks.
     """
+
+    sorted_by: ClassVar[tuple[str, ...]] = ("frame", "camera")
 
     cameras: tuple[str, ...]
     frame: NDArray[np.int64]
@@ -84,7 +87,7 @@ class Detections:
         _reject((index < 0) | (index >= len(cameras)), "camera is not one of the recording's", source)
         _reject((arrays["x2"] < arrays["x1"]) | (arrays["y2"] < arrays["y1"]), "box is inside out (x2 < x1)", source)
         _reject((arrays["score"] < 0) | (arrays["score"] > 1), "score is outside 0..1", source)
-        order: Any = np.lexsort((index, frames))
+        order: Any = cls.order({"frame": frames, "camera": index}, source)
         if (np.diff(order) == 1).all():
             order = slice(None)  # most files are in order: spare the copies
         return cls(
@@ -98,9 +101,6 @@ class Detections:
     def empty(cls, cameras: Sequence[str]) -> "Detections":
         """No detections at all."""
         return cls.build(cameras, [], [], [], [])
-
-    def __len__(self) -> int:
-        return len(self.frame)
 
     @property
     def has_moments(self) -> bool:
@@ -131,29 +131,19 @@ class Detections:
         """Rows of the k-th of `frames`."""
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
 
-    def select(self, rows: ArrayLike) -> "Detections":
-        """Return these rows (mask, or ascending indices), in order."""
-        rows = np.asarray(rows)
-        return Detections(self.cameras, **{k: a[rows] for k, a in self._columns().items()})
-
     def shifted(self, offset_frames: ArrayLike) -> "Detections":
         """Return them with each camera's frame numbers moved by ``offset_frames`` (C,), sorted anew."""
         move = np.asarray(offset_frames, dtype=np.int64)
         if not move.any():
             return self
-        columns = self._columns()
-        columns["frame"] = self.frame + move[self.camera]
-        order = np.lexsort((self.camera, columns["frame"]))
+        columns: dict[str, Any] = self.columns() | {"frame": self.frame + move[self.camera]}
+        order = self.order(columns, "detections")
         return Detections(self.cameras, **{k: a[order] for k, a in columns.items()})
-
-    def _columns(self) -> dict[str, Any]:
-        every = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cameras"}
-        return {k: a for k, a in every.items() if a is not None}
 
     def to_table(self) -> pa.Table:
         """As an Arrow table with camera names; numbers as float64, frames as int64."""
         columns = {}
-        for name, array in self._columns().items():
+        for name, array in self.columns().items():
             if name == "camera":
                 columns[name] = pa.DictionaryArray.from_arrays(pa.array(array), pa.array(self.cameras, pa.string()))
             else:

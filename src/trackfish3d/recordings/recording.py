@@ -9,28 +9,29 @@ tracks.parquet, tracks.csv
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import tomli_w
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
 from ..core.files import atomic_path
+from ..core.settings import input_errors
 from .detections import Detections
 from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
 from .tracks import Tracks
 from .truth import Truth
 
 ROWS_PER_GROUP = 200_000
+_TABLES = ("detections", "truth", "tracks")
 
 
 class RecordingInfo(BaseModel):
@@ -47,14 +48,13 @@ class RecordingInfo(BaseModel):
     description: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class Recording:
-    """A recording on disk. Columns are read when first asked for."""
+    """A recording on disk. Tables are read when first asked for, and kept until they are written or forgotten."""
 
     folder: Path
     info: RecordingInfo
     rig: CameraRig
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, folder: str | Path) -> "Recording":
@@ -64,12 +64,8 @@ class Recording:
             kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
             raise InputError(f"{folder}: is not {kind}; make one with 'trackfish3d import' or 'simulate'")
         path = folder / "recording.toml"
-        try:
+        with input_errors(f"{path}: "):
             info = RecordingInfo.model_validate(read_toml(path))
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(p) for p in first["loc"])
-            raise InputError(f"{path}: {where}: {first['msg']}") from None
         rig = read_cameras(folder / "cameras.toml")
         for name in info.time_offset_frames:
             if name not in rig.names:
@@ -118,6 +114,13 @@ class Recording:
         recording.write_info()  # last: a folder without it is no recording, so an interrupted one is not opened
         return recording
 
+    def __repr__(self) -> str:
+        facts = [f"{len(self.rig)} cameras", f"{self.info.frame_count:,} frames at {self.fps:g}/s"]
+        path = self.folder / "detections.parquet"
+        if path.is_file():
+            facts.append(f"{pq.read_metadata(path).num_rows:,} detections")
+        return f"<Recording {self.folder}: {', '.join([*facts, self.units])}>"
+
     def write_info(self) -> None:
         """Write ``recording.toml``."""
         with atomic_path(self.folder / "recording.toml") as temporary:
@@ -137,15 +140,11 @@ class Recording:
     def _offsets(self) -> NDArray[np.int64]:
         return np.array([self.info.time_offset_frames.get(n, 0) for n in self.rig.names], dtype=np.int64)
 
-    @property
+    @cached_property
     def detections(self) -> Detections:
         """All detections, on the common clock (each camera's time offset applied)."""
-        if "detections" not in self._cache:
-            path = self.folder / "detections.parquet"
-            raw = Detections.from_table(read_table(path), self.rig.names, str(path))
-            self._cache["detections"] = raw.shifted(self._offsets)
-        found: Detections = self._cache["detections"]
-        return found
+        path = self.folder / "detections.parquet"
+        return Detections.from_table(read_table(path), self.rig.names, str(path)).shifted(self._offsets)
 
     def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
         """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
@@ -165,7 +164,7 @@ class Recording:
                     raise InputError(f"{path}: frame numbers go back at frame {int(piece.frame[0])}")
                 raw_last = int(piece.frame[-1])
                 piece = piece.shifted(self._offsets)
-                held = piece if held is None else join(held, piece)
+                held = piece if held is None else Detections.concat([held, piece])
                 ready = held.frame < raw_last + ahead
                 if ready.any():
                     yield held.select(ready)
@@ -187,22 +186,25 @@ class Recording:
                 pq.write_table(Detections.empty(self.rig.names).to_table(), temporary)
             else:
                 writer.close()
-        self._cache.pop("detections", None)
+        self.forget("detections")
 
-    def forget(self) -> None:
-        """Read everything from disk again when it is next asked for."""
-        self._cache.clear()
+    def forget(self, *tables: str) -> None:
+        """Read tables from disk again when they are next asked for.
 
-    @property
+        Parameters
+        ----------
+        *tables : of detections, truth and tracks; all without.
+        """
+        for name in tables or _TABLES:
+            self.__dict__.pop(name, None)
+
+    @cached_property
     def truth(self) -> Truth | None:
         """Truth, or None where it is not known. For scores only."""
-        if "truth" not in self._cache:
-            path = self.folder / "truth.parquet"
-            self._cache["truth"] = read_truth(path) if path.exists() else None
-        found: Truth | None = self._cache["truth"]
-        return found
+        path = self.folder / "truth.parquet"
+        return read_truth(path) if path.exists() else None
 
-    @property
+    @cached_property
     def tracks(self) -> Tracks:
         """The tracks last written here."""
         path = self.folder / "tracks.parquet"
@@ -214,20 +216,13 @@ class Recording:
         """Write ``tracks.parquet`` and ``tracks.csv``."""
         write_table(tracks.to_table(), self.folder / "tracks.parquet")
         write_tracks_csv(tracks, self.folder / "tracks.csv")
+        self.forget("tracks")
 
     @property
     def videos(self) -> dict[str, Path]:
         """Video of each camera that has one."""
         found = {p.stem: p for p in sorted((self.folder / "videos").glob("*")) if p.is_file()}
         return {name: found[name] for name in self.rig.names if name in found}
-
-
-def join(first: Detections, second: Detections) -> Detections:
-    """Return the detections of both, sorted. Moments are kept only if both have them."""
-    names = [k for k in first._columns() if k in second._columns()]
-    columns = {k: np.concatenate([getattr(first, k), getattr(second, k)]) for k in names}
-    order = np.lexsort((columns["camera"], columns["frame"]))
-    return Detections(first.cameras, **{k: c[order] for k, c in columns.items()})
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:

@@ -1,12 +1,13 @@
 """Trajectories, every point traceable to the pixels it came from."""
 
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.columns import Columns
 from ..core.errors import InputError
 
 Array = NDArray[np.float64]
@@ -14,8 +15,8 @@ _UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), 
 _DETECTION = "detection_"
 
 
-@dataclass(frozen=True, eq=False)
-class Tracks:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tracks(Columns):
     """Tracks as columns, sorted by frame and track.
 
     ``frame``, ``track`` (N,) int64; ``position`` (N, 3) world; ``covariance`` (N, 3, 3) world^2, NaN where unknown;
@@ -23,6 +24,9 @@ class Tracks:
     ``observed`` (N,) False where interpolated; ``confidence`` (N,) of the identity, NaN where unknown;
     ``detection`` (N, C) row of `Detections` used in each of ``cameras``, -1 for none.
     """
+
+    sorted_by: ClassVar[tuple[str, ...]] = ("frame", "track")
+    double: ClassVar[str | None] = "track {track} has two points in frame {frame}"
 
     frame: NDArray[np.int64]
     track: NDArray[np.int64]
@@ -56,11 +60,7 @@ class Tracks:
         tracks = np.asarray(track, dtype=np.int64)
         n = len(frames)
         points = np.asarray(position, dtype=np.float64).reshape(n, 3)
-        order = np.lexsort((tracks, frames))
-        same = (np.diff(frames[order]) == 0) & (np.diff(tracks[order]) == 0)
-        if same.any():
-            row = int(order[np.argmax(same)])
-            raise InputError(f"{source}: track {tracks[row]} has two points in frame {frames[row]}")
+        order = cls.order({"frame": frames, "track": tracks}, source)
 
         def column(value: ArrayLike | None, shape: tuple[int, ...], fill: float, dtype: Any) -> Any:
             array = np.full(shape, fill, dtype) if value is None else np.asarray(value, dtype=dtype).reshape(shape)
@@ -83,19 +83,13 @@ class Tracks:
             cameras,
         )
 
-    def __len__(self) -> int:
-        return len(self.frame)
-
     @property
     def identities(self) -> NDArray[np.int64]:
         """(T,) the track numbers, ascending."""
         return np.unique(self.track)
 
-    def select(self, rows: ArrayLike) -> "Tracks":
-        """Return these rows (mask, or ascending indices)."""
-        rows = np.asarray(rows)
-        columns: dict[str, Any] = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "cameras"}
-        return Tracks(**columns, cameras=self.cameras)
+    def _facts(self) -> list[str]:
+        return [f"{len(self.identities)} tracks", *super()._facts()]
 
     def to_table(self) -> pa.Table:
         """As an Arrow table: one column per number, covariance as its upper triangle."""

@@ -1,12 +1,13 @@
 """What is known to be true: for scores only. Nothing in training or tracking reads it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.columns import Columns
 from ..core.errors import InputError
 from .tracks import whole
 
@@ -14,8 +15,8 @@ Array = NDArray[np.float64]
 PER_CAMERA = ("u", "v", "x1", "y1", "x2", "y2", "visible", "detection")
 
 
-@dataclass(frozen=True, eq=False)
-class Truth:
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth(Columns):
     """True positions, sorted by frame and identity.
 
     ``frame``, ``identity`` (N,) int64; ``position`` (N, 3) world, the point that tracks are scored against;
@@ -23,6 +24,9 @@ class Truth:
     y1, x2, y2`` box of the visible mask, px; ``visible`` share of the animal's mask that is not hidden; ``detection``
     row of `Detections` that shows it, -1 for none (two animals of one merged blob share a row).
     """
+
+    sorted_by: ClassVar[tuple[str, ...]] = ("frame", "identity")
+    double: ClassVar[str | None] = "identity {identity} is twice in frame {frame}"
 
     frame: NDArray[np.int64]
     identity: NDArray[np.int64]
@@ -55,11 +59,7 @@ class Truth:
         """Sort by frame and identity and check that no identity is twice in a frame."""
         frames, ids = np.asarray(frame, dtype=np.int64), np.asarray(identity, dtype=np.int64)
         n = len(frames)
-        order = np.lexsort((ids, frames))
-        same = (np.diff(frames[order]) == 0) & (np.diff(ids[order]) == 0)
-        if same.any():
-            row = int(order[np.argmax(same)])
-            raise InputError(f"{source}: identity {ids[row]} is twice in frame {frames[row]}")
+        order = cls.order({"frame": frames, "identity": ids}, source)
         unknown = set(per_camera) - set(PER_CAMERA)
         if unknown:
             raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
@@ -78,9 +78,6 @@ class Truth:
             cameras=cameras,
             **columns,
         )
-
-    def __len__(self) -> int:
-        return len(self.frame)
 
     def identity_of_detections(self, n_detections: int) -> NDArray[np.int64]:
         """(N,) true identity of each detection, -1 for false ones; of a merged blob, the most visible animal's."""
@@ -105,6 +102,9 @@ class Truth:
         out = np.full((n_detections, int(rank.max(initial=0)) + 1), -1, np.int64)
         out[where, rank] = who
         return out
+
+    def _facts(self) -> list[str]:
+        return [f"{len(np.unique(self.identity))} animals", *super()._facts()]
 
     def to_table(self) -> pa.Table:
         """As an Arrow table; per-camera columns are called ``u_<camera>`` and so on."""

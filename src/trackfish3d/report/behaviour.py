@@ -1,6 +1,5 @@
 """Figures of behaviour: packed by ``trackfish3d analyse`` into a file beside the tables, and put on the page."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from ..behaviour.abnormal.anomaly import MEASURES, evidence
 from ..behaviour.analysis import Behaviour
 from ..behaviour.measures.pairs import sides
 from ..behaviour.streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS
+from ..core import files
 from ..core.errors import InputError
 from ..core.files import read_text
 from .figures import VERSION, Figures
@@ -82,13 +82,7 @@ def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str,
 
 def digest(tracks: Path) -> str:
     """Digest of a file's contents; empty where there is none."""
-    if not tracks.is_file():
-        return ""
-    found = hashlib.sha256()
-    with tracks.open("rb") as file:
-        while piece := file.read(1 << 20):
-            found.update(piece)
-    return found.hexdigest()[:16]
+    return files.digest(tracks)[:16] if tracks.is_file() else ""
 
 
 def _places(frame: Array, axis: FrameAxis) -> dict[str, Any]:

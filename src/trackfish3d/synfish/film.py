@@ -1,11 +1,12 @@
 """Films of a simulated school, one a camera."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from ..cameras import CameraRig
+from ..core.progress import Progress
 from ..media.writer import write_video
 from .observe import mesh_for
 from .rendering.render import Renderer
@@ -13,9 +14,9 @@ from .school import School
 
 
 def write_videos(
-    school: School, rig: CameraRig, folder: Path, fps: float, seed: int, progress: Callable[[int], None] | None = None
+    school: School, rig: CameraRig, folder: Path, fps: float, seed: int, progress: Progress | None = None
 ) -> None:
-    """Render and write ``videos/<camera>.mp4`` of a recording's folder; ``progress`` gets the pictures done."""
+    """Render and write ``videos/<camera>.mp4`` of a recording's folder; ``progress`` hears of pictures."""
     mesh = mesh_for(school, rig)
     frames = len(school.position)
     for c, camera in enumerate(rig):
@@ -25,6 +26,6 @@ def write_videos(
             for frame in range(frames):
                 yield renderer.draw(frame)
                 if progress is not None:
-                    progress(done + frame + 1)
+                    progress(done + frame + 1, frames * len(rig))
 
         write_video(folder / "videos" / f"{camera.name}.mp4", pictures(), camera.size, fps)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..cameras import CameraRig
+from ..core.progress import Progress
 from ..detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP
 from ..recordings.detections import Detections
 from ..recordings.truth import Truth
@@ -55,7 +56,7 @@ def _cutter(view: View) -> Callable[[int, float, float, float, float], np.ndarra
 
 
 def observe(
-    school: School, rig: CameraRig, detector: Detector, progress: Callable[[int], None] | None = None
+    school: School, rig: CameraRig, detector: Detector, progress: Progress | None = None
 ) -> tuple[Detections, Truth]:
     """Draw every frame in every view and let the detector look at it.
 
@@ -65,7 +66,7 @@ def observe(
     rig : CameraRig
     detector : IdealDetector or FittedDetector
     progress : callable, optional
-        Called with the number of frames done.
+        Called with frames done and frames in all.
 
     Returns
     -------
@@ -103,7 +104,7 @@ def observe(
             camera_of.append(np.full(count, c))
             rows += count
         if progress is not None:
-            progress(t + 1)
+            progress(t + 1, frames)
     table = dict(zip(_NAMES, np.concatenate(parts, axis=1), strict=True))
     detections = Detections.build(
         rig.names, np.concatenate(frame_of), np.concatenate(camera_of).astype(np.int16), **table

@@ -8,7 +8,7 @@ the geometric baseline come out as published. Nothing else differs between scene
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..cameras import CameraRig
 from ..core.errors import InputError
+from ..core.progress import Progress
 from ..recordings import Recording
 from .detector import make_detector
 from .observe import observe
@@ -91,7 +92,7 @@ def refuse_leftovers(folder: Path, videos: Sequence[str] = ()) -> None:
 
 def write_scene(
     scene: Scene, folder: Path, detector: str = "detector", seed_offset: int = 0,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Recording, School]:  # fmt: skip
     """Simulate a scene and write it as a recording."""
     school, rig = scene.build(seed_offset)
@@ -102,7 +103,7 @@ def write_scene(
 
 def write_school(
     school: School, rig: CameraRig, folder: Path, detector: str, seed: int, fps: float, description: str,
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Recording:  # fmt: skip
     """Observe a school through a rig and write the recording."""
     frames, fish = school.position.shape[:2]

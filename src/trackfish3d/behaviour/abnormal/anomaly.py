@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy import stats
 
+from ...core.settings import Settings
 from ..measures.kinematics import present
 from .kernels import against_others, window_means
 
@@ -60,10 +61,8 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
-class AnomalySettings(BaseModel):
+class AnomalySettings(Settings):
     """Settings of the detection."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     window_s: float = Field(default=10.0, gt=0, description="seconds that are judged together")
     bin_s: float = Field(default=0.25, gt=0, description="seconds averaged before")

@@ -1,9 +1,8 @@
 """Tracks as dense blocks of frames, so that a day of recording needs no more memory than a minute."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -137,16 +136,10 @@ def _whole_frames(batches: Iterator[Tracks], path: Path) -> Iterator[Tracks]:
         if held is not None:
             if batch.frame[0] < held.frame[-1]:
                 raise InputError(f"{path}: frame numbers go back at frame {int(batch.frame[0])}; sort it by frame")
-            batch = _joined(held, batch, str(path))
+            batch = Tracks.concat([held, batch], str(path))
         ready = batch.frame < batch.frame[-1]
         if ready.any():
             yield batch.select(ready)
         held = batch.select(~ready)
     if held is not None:
         yield held
-
-
-def _joined(first: Tracks, second: Tracks, source: str) -> Tracks:
-    names = [f.name for f in fields(Tracks) if f.name != "cameras"]
-    columns: dict[str, Any] = {n: np.concatenate([getattr(first, n), getattr(second, n)]) for n in names}
-    return Tracks.build(**columns, cameras=first.cameras, source=source)

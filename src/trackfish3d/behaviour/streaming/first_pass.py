@@ -1,7 +1,6 @@
 """A first look at tracks: who is there how long, where, and how noisy; all that a second pass must know before."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,13 +109,7 @@ class _Chunks:
                 self.parts = {k: v for k, v in self.parts.items() if k % self.every == 0}
 
     def found(self) -> list[Tracks]:
-        return [_joined(parts) for parts in self.parts.values()]
-
-
-def _joined(parts: list[Tracks]) -> Tracks:
-    columns = ("frame", "track", "position", "covariance", "observed")
-    whole: dict[str, Any] = {name: np.concatenate([getattr(p, name) for p in parts]) for name in columns}
-    return Tracks.build(**whole)
+        return [Tracks.concat(parts) for parts in self.parts.values()]
 
 
 def _count(piece: Tracks, seen: dict[int, list[int]]) -> None:

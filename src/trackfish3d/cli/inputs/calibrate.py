@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ...calibration import (
@@ -34,7 +33,8 @@ from ...cameras import WATER
 from ...cameras.formats import CalibrationWarning
 from ...cameras.native import write_cameras
 from ...core.errors import InputError
-from ...core.files import atomic_path
+from ...core.files import write_json
+from .._progress import Bars
 
 
 def command(
@@ -124,8 +124,7 @@ def command(
     write_cameras(result.rig, out)
     page = out.with_suffix(".html")
     write_page(result, quality, page)
-    with atomic_path(out.with_suffix(".json")) as temporary:
-        temporary.write_text(json.dumps(quality.to_dict(), indent=1) + "\n", encoding="utf-8")
+    write_json(out.with_suffix(".json"), quality.to_dict())
     if as_json:
         print(json.dumps(quality.to_dict(), indent=1))
     else:
@@ -152,16 +151,9 @@ def _views(pictures: list[str], plan: Plan, every: int | None, intrinsics: Path 
 
 
 def _find(sources: list[Source], board: Board, every: int | None, together: bool) -> Views:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        tasks = {s.camera: bar.add_task(f"board in {s.camera}", total=None) for s in sources}
+    with Bars(*(f"board in {s.camera}" for s in sources)) as bars:
         return find_boards(
-            sources,
-            board,
-            every,
-            together,
-            lambda camera, done, total: bar.update(tasks[camera], completed=done, total=total),
+            sources, board, every, together, lambda camera, done, total: bars(f"board in {camera}", done, total)
         )
 
 

@@ -1,14 +1,10 @@
 """``trackfish3d simulate``: make recordings of schools that never lived, with everything known about them."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...cameras import CameraRig
 from ...core.errors import InputError
@@ -17,6 +13,7 @@ from ...synfish.presets import SchoolSettings, preset
 from ...synfish.rigs import common_point, paper_rig, random_rig, tank_rig, tank_water
 from ...synfish.scenes import FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
 from ...synfish.school import School, Water, body_volume, school_statistics, simulate_school
+from .._progress import Bars
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -25,16 +22,6 @@ Detector = Annotated[str, typer.Option(help="ideal: exact masks; detector: the f
 SPREAD = "8,6"
 ROOMY = 0.04  # share of the water that a school fills whose length was not asked for
 Video = Annotated[bool, typer.Option("--video", help="Render an RGB video of every camera as well.")]
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    # Off a terminal a finished bar would leave an empty line in the log, and before the one line of an error.
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)
 
 
 def _rig_and_water(name: str, seed: int, spread: str | None) -> tuple[CameraRig, Water]:
@@ -109,12 +96,11 @@ def simulate(
     settings = _settings(preset_name, rig, length, fish, water)
     school = simulate_school(settings, water, fish, frames, seed, sick)
     fps = 60.0 if rig == "tank" else FPS
-    with _bar(out.name, frames) as progress:
+    with Bars() as bars:
         what = f"{fish} fish, rig {rig}, seed {seed}"
-        recording = write_school(school, cameras, out, detector, seed, fps, what, progress)
-    if video:
-        with _bar(f"{out.name} video", frames * len(cameras)) as progress:
-            write_videos(school, cameras, out, fps, seed, progress)
+        recording = write_school(school, cameras, out, detector, seed, fps, what, bars.start(out.name))
+        if video:
+            write_videos(school, cameras, out, fps, seed, bars.start(f"{out.name} video"))
     print(describe(out.name, school))
     print(f"{out}: {fish} fish of length {settings.length:g}, {frames} frames, {len(recording.detections)} detections")
 
@@ -137,9 +123,9 @@ def synfish(
     for scene in chosen:
         folder = out / scene.name
         refuse_leftovers(folder, paper_rig(scene.rig).names if video else ())
-        with _bar(scene.name, scene.frames) as progress:
-            recording, school = write_scene(scene, folder, detector, seed_offset, progress)
-        if video:
-            with _bar(f"{scene.name} video", scene.frames * len(recording.rig)) as progress:
-                write_videos(school, recording.rig, folder, FPS, scene.seed + 1000 * seed_offset, progress)
+        with Bars() as bars:
+            recording, school = write_scene(scene, folder, detector, seed_offset, bars.start(scene.name))
+            if video:
+                seed = scene.seed + 1000 * seed_offset
+                write_videos(school, recording.rig, folder, FPS, seed, bars.start(f"{scene.name} video"))
         print(describe(scene.name, school), flush=True)

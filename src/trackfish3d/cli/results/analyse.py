@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from ... import __version__
@@ -25,11 +23,13 @@ from ...behaviour.streaming.blocks import TrackSource
 from ...behaviour.streaming.netcdf import write_netcdf
 from ...behaviour.streaming.output import TableFolder, whole_tables
 from ...core.errors import InputError
-from ...core.files import atomic_path, inside
+from ...core.files import inside, write_json
+from ...core.settings import make_settings, parse_settings, setting_lines
 from ...evaluation.gate import default_gate
 from ...recordings import Recording, read_tracks
 from ...report import write_report
 from ...report.behaviour import FIGURES, figures_of
+from .._progress import Bars
 
 _AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 _SHOWN = 40
@@ -66,14 +66,13 @@ def command(
     settings: Annotated[bool, typer.Option("--settings", help="Print the settings and stop.")] = False,
 ) -> None:
     """Measure swimming and schooling, find abnormal animals, write tables and figures."""
-    given = dict(pair.partition("=")[::2] for pair in set_ or [])
-    if any("=" not in pair for pair in set_ or []):
-        raise InputError("--set: write key=value")
+    given = parse_settings(set_ or [])
     named = {"anomaly.window_s": window, "anomaly.false_alarm_rate": false_alarms}
     given |= {k: str(v) for k, v in named.items() if v is not None}
-    chosen = make_settings(given | ({"observed_only": "true"} if observed_only else {}))
+    given |= {"observed_only": "true"} if observed_only else {}
+    chosen = make_settings(AnalysisSettings, given, "analyse")
     if settings:
-        _print_settings(chosen)
+        print("\n".join(setting_lines(chosen)))
         return
     source = Recording.open(recording)
     if abnormal is not None and source.truth is None:
@@ -86,14 +85,11 @@ def command(
         raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
     points = TrackSource(path=path) if tracks is None else TrackSource(read_tracks(tracks))
     about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
-    with TableFolder(folder, format.value, about) as tables, _bar() as bar:
-        task = bar.add_task("frames", total=None)
-        found = analyse(
-            points, world, chosen, tables, lambda done, total: bar.update(task, completed=done, total=total)
-        )
+    with TableFolder(folder, format.value, about) as tables, Bars() as bars:
+        found = analyse(points, world, chosen, tables, bars.start("frames"))
         for name, table in whole_tables(found).items():
             tables(name, table)
-    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks))
+    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks), indent=None)
     write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
     if netcdf:
         write_netcdf(_points(tables), found.plan, folder / "behaviour.nc", source.folder.name)
@@ -105,28 +101,6 @@ def command(
         if out is not None:
             raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
         print(write_report(source, tracks=tracks))
-
-
-def make_settings(values: dict[str, str]) -> AnalysisSettings:
-    """Make settings of names and values; those of the detection are called ``anomaly.<name>``."""
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        head, _, rest = key.strip().partition(".")
-        if rest:
-            tree.setdefault(head, {})[rest] = value.strip()
-        else:
-            tree[head] = value.strip()
-    try:
-        return AnalysisSettings.model_validate(tree)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"analyse: {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file, complete or not at all."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _axis(name: str) -> NDArray[np.float64]:
@@ -217,16 +191,3 @@ def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableF
     for label, method, s in rows:
         numbers = f"exact {100 * s.exact:5.1f}  precision {100 * s.precision:5.1f}  recall {100 * s.recall:5.1f}"
         print(f"{label:<12} {method:<10} {numbers}  F1 {100 * s.f1:5.1f} %")
-
-
-def _print_settings(chosen: AnalysisSettings) -> None:
-    for prefix, model in (("", chosen), ("anomaly.", chosen.anomaly)):
-        for name, field in type(model).model_fields.items():
-            if name != "anomaly":
-                print(f"{prefix}{name} = {getattr(model, name)}  {field.description or ''}")
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

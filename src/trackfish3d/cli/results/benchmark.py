@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ...benchmark.audit import audit_report, run_audit
 from ...benchmark.paper import ABLATION_ROWS
@@ -25,6 +24,7 @@ from ...benchmark.suites import Suite, make_suite, run_suite
 from ...benchmark.zef import zef_folder
 from ...core.errors import InputError
 from ...recordings import Recording
+from .._progress import Bars
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -176,8 +176,8 @@ def stages(
 ) -> None:
     """Replace stages of methods by the truth, one at a time, and tell which pairs are wrong: for analysis only."""
     suite = make_suite("stages", split(methods), split(scenes), data, seeds, model)
-    with _bar() as bar:
-        results = run_stages(suite, out, workers, _listener(bar))
+    with Bars("starting") as bars:
+        results = run_stages(suite, out, workers, bars.in_turn)
     print(stage_report(out, suite, results, _command()))
     if all("error" in r for r in results):
         raise InputError(f"nothing could be run: {results[0]['error']}")
@@ -186,8 +186,8 @@ def stages(
 @app.command()
 def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
     """Overlap and precision of geometric pseudo-labels of the scenes; no tracking."""
-    with _bar() as bar:
-        rows = run_audit(out, split(scenes), data, workers, _listener(bar))
+    with Bars("starting") as bars:
+        rows = run_audit(out, split(scenes), data, workers, bars.in_turn)
     print(audit_report(out, rows, _command()))
 
 
@@ -205,8 +205,8 @@ def _run(
 ) -> None:
     suite = make_suite(name, split(methods), split(scenes), source, seeds, model, models)
     console = Console(stderr=True)
-    with _bar() as bar:
-        results = run_suite(suite, out, workers, _listener(bar), split(keep) or ())
+    with Bars("starting") as bars:
+        results = run_suite(suite, out, workers, bars.in_turn, split(keep) or ())
     good = [r for r in results if "error" not in r]
     for r in results:
         if "error" in r:
@@ -243,16 +243,6 @@ def draw(suite: Suite, results: Sequence[dict[str, Any]], out: Path) -> list[Pat
 def split(text: str | None) -> list[str] | None:
     """Comma-separated names to a list; None stays None."""
     return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _bar() -> Progress:
-    columns = (TextColumn("{task.description:<34}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-def _listener(bar: Progress) -> Any:
-    task = bar.add_task("starting", total=None)
-    return lambda what, done, total: bar.update(task, description=what, completed=done, total=total)
 
 
 def _command() -> str:

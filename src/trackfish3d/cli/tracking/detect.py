@@ -4,16 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from ...core.errors import InputError
-from ...detection.base import Detector
+from ...core.settings import parse_settings, setting_lines
 from ...detection.pipeline import Report, detect
 from ...detection.registry import detector_names, make_detector, summaries
 from ...evaluation.truth_links import relink_recording
 from ...recordings import Recording
-from ..bars import camera_bars
-from .track import parse_settings
+from .._progress import Bars
 
 _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
 
@@ -51,7 +49,7 @@ def command(
         raise InputError("--synfish and --only-set belong to --train FOLDER")
     chosen = make_detector(detector, values)
     if settings:
-        print_settings(chosen)
+        print("\n".join(setting_lines(chosen.settings)))
         return
     if not recordings:
         raise InputError("detect: give the folder of a recording")
@@ -93,20 +91,12 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
 
 def run(source: Recording, detector: str, values: dict[str, str], workers: int | None, preview: bool) -> Report:
     """Detect with one progress bar a camera; prints what a user should know."""
-    console = Console(stderr=True)
-    with camera_bars(console) as tell:
-        report = detect(source, detector, values, workers=workers, progress=tell, previews=preview)
+    with Bars(*source.videos) as bars:
+        report = detect(source, detector, values, workers=workers, progress=bars, previews=preview)
     relink_recording(source)
     for note in report.notes:
-        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+        bars.say(f"note: {note}")
     for camera in report.cameras:
         rate = camera.detections / max(camera.frames, 1)
         print(f"{camera.name}: {camera.frames} frames, {rate:.1f} detections a frame")
     return report
-
-
-def print_settings(detector: Detector) -> None:
-    """Print each setting of a detector: name, default, what it is."""
-    for name, facts in type(detector.settings).model_fields.items():
-        value = getattr(detector.settings, name)
-        print(f"{name} = {'auto' if value is None else value}  {facts.description or ''}")

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from ...core.files import stamp
 from ...recordings import Recording
-from ..bars import camera_bars
+from .._progress import Bars
 
 
 def command(
@@ -32,16 +32,12 @@ def command(
     earlier = None if projection is None else Projection.read(projection)
     network = load_backbone(backbone, architecture, device)
     files = sorted(p for p in backbone.rglob("*") if p.is_file()) if backbone.is_dir() else [backbone]
-    stamp: dict[str, Any] = {
-        "backbone": [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime] for p in files],
-        "architecture": architecture,
-    }
-    console = Console(stderr=True)
-    with camera_bars(console) as tell:
+    facts: dict[str, Any] = {"backbone": [stamp(p) for p in files], "architecture": architecture}
+    with Bars() as bars:
         report = extract(
-            source, network, out, stamp=stamp, margin=margin, components=components, projection=earlier, batch=batch,
-            progress=tell,
+            source, network, out, network=facts, margin=margin, components=components, projection=earlier, batch=batch,
+            progress=bars,
         )  # fmt: skip
     for note in [*network.notes, *report.notes]:
-        console.print(f"note: {note}", highlight=False, markup=False, soft_wrap=True)
+        bars.say(f"note: {note}")
     print(f"{report.rows} detections, {report.columns} of {network.width} columns: {out}")

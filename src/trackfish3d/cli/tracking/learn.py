@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 
 from ...core.errors import InputError, MissingExtraError
+from ...core.settings import input_errors, parse_settings
 from ...recordings import Recording
-from .track import parse_settings
+from .._progress import Bars
 
 
 def command(
@@ -38,15 +37,9 @@ def command(
         raise InputError(f"--out {out}: name the network FILE.safetensors")
     if minutes is not None and not minutes > 0:
         raise InputError(f"--minutes {minutes}: give a time above 0")
-    try:
+    with input_errors("--set "):
         settings = LearnSettings.model_validate(parse_settings(set_ or []))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
     opened = [Recording.open(path) for path in recordings]
-    console = Console(stderr=True)
-    learn_rounds(
-        opened, out, settings, rounds, math.inf if minutes is None else minutes, start,
-        lambda line: console.print(line, highlight=False),
-    )  # fmt: skip
+    with Bars("learning") as bars:
+        learn_rounds(opened, out, settings, rounds, math.inf if minutes is None else minutes, start, bars.say)
     print(out)

@@ -5,18 +5,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import TimeRemainingColumn as Remaining
 
 from ...core.errors import InputError
+from ...core.progress import Progress
+from ...core.settings import parse_settings
 from ...detection.registry import detector_names
 from ...methods.registry import DEFAULT_METHOD, method_names
 from ...pipeline.run import run
 from ...pipeline.stages import Listener
-from ...pipeline.stages import Progress as Steps
 from ...pipeline.tracking import problems_of
-from .track import parse_settings
+from .._progress import Bars
 
 
 def command(
@@ -73,46 +71,31 @@ def command(
             gate=gate,
             workers=workers,
             again=again,
-            listener=bars,
+            listener=StageBars(bars),
         )
     raise typer.Exit(1 if problems_of(recording) else 0)
 
 
-class Bars(Listener):
-    """Shows a bar for the stage that is under way, on a terminal."""
+class StageBars(Listener):
+    """Shows a bar for the stage that is under way, on a terminal.
 
-    def __init__(self) -> None:
-        self.console = Console(stderr=True, highlight=False, markup=False)
-        columns = (TextColumn("{task.description:<9}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        hidden = not self.console.is_terminal
-        self._bar = Progress(*columns, Remaining(), console=self.console, transient=True, disable=hidden)
-        self._task: TaskID | None = None
+    Parameters
+    ----------
+    bars : where to show it.
+    """
 
-    def __enter__(self) -> "Bars":
-        self._bar.start()
-        return self
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
 
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def begin(self, stage: str) -> Steps:
+    def begin(self, stage: str) -> Progress:
         """Show a new bar."""
-        task = self._task = self._bar.add_task(stage, total=None)
-        return lambda done, total: self._bar.update(task, completed=done, total=total)
+        return self._bars.start(stage)
 
     def end(self, stage: str, text: str, before: bool) -> None:
         """Take the bar away and print the stage's lines."""
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-            self._task = None
+        if not before:
+            self._bars.end(stage)
         super().end(stage, text, before)
-
-    def say(self, line: str) -> None:
-        """Print a line, above the bar where there is one."""
-        if self.console.is_terminal:
-            self._bar.console.print(line, soft_wrap=True)
-        else:
-            super().say(line)
 
 
 def _offsets(texts: list[str]) -> dict[str, int]:

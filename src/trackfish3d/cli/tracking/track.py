@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from ...core.errors import InputError
-from ...methods.base import Method, setting_names, setting_values
+from ...core.settings import parse_settings, setting_names, setting_values
+from ...methods.base import Method
 from ...methods.registry import DEFAULT_METHOD, method_names, summaries
 from ...methods.result import Result
 from ...methods.suspects import suspects_path
 from ...pipeline.tracking import chosen_method, why_nothing
 from ...recordings import Recording
+from .._progress import Bars
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
 
@@ -46,18 +45,10 @@ def command(
     source = Recording.open(recording)
     if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".pq"):
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
-    console = Console(stderr=True, markup=False, highlight=False)
-    for name in _dark(source):
-        console.print(f"camera {name} has no detections")
-    columns = (TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("track", total=None)
-        result = chosen.track(
-            source.rig,
-            source.detections,
-            source.fps,
-            lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with Bars() as bars:
+        for name in _dark(source):
+            bars.say(f"camera {name} has no detections")
+        result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))
     where = result.save(source if out is None else out)
     print(f"{method}: {_line(changed_settings(result))}")
     for note in result.notes:
@@ -82,17 +73,6 @@ def _dark(source: Recording) -> list[str]:
 command.__doc__ = f"{command.__doc__}\n\n\b\nMethods:\n{_METHODS}"
 
 
-def parse_settings(pairs: list[str]) -> dict[str, str]:
-    """Split ``key=value`` pairs."""
-    out: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise InputError(f"--set {pair}: write key=value")
-        out[key.strip()] = value.strip()
-    return out
-
-
 def print_settings(method: Method) -> None:
     """Print each setting of a method: name, default, what it is."""
     about = setting_names(type(method.settings))
@@ -110,14 +90,3 @@ def changed_settings(result: Result) -> dict[str, Any]:
 def _line(settings: dict[str, Any]) -> str:
     texts = [f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in settings.items()]
     return ", ".join(texts) or "all settings are the defaults"
-
-
-class _Rate(TextColumn):
-    """Frames a second."""
-
-    def __init__(self) -> None:
-        super().__init__("{task.speed}")
-
-    def render(self, task: Any) -> Text:
-        """Show the rate once there is one."""
-        return Text(f"{task.speed:.0f}/s" if task.speed else "")

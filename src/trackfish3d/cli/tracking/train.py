@@ -1,19 +1,15 @@
 """``trackfish3d train``: fit the association network to recordings, without labels."""
 
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
-from .track import parse_settings
+from ...core.settings import input_errors, nested, parse_settings
+from .._progress import Bars
 
 if TYPE_CHECKING:
     from ...methods.paper.train.settings import TrainingSettings
@@ -83,16 +79,15 @@ def command(
             raise InputError(f"{start}: was trained for {n_cameras} cameras, {recordings[0]} has {len(scenes[0].rig)}")
         settings = settings.model_copy(update={"model": begin.settings})
     trainer = Trainer(scenes, settings, folder, others, begin)
-    console = Console(stderr=True)
-    with _bar(console) as progress:
-        trainer.train(lambda row: console.print(describe(row, settings), highlight=False), progress)
+    with Bars() as bars:
+        trainer.train(lambda row: bars.say(describe(row, settings)), bars.start("steps"))
     if trainer.team.rank:
         return
     draw_log(trainer.log, folder / "loss.png")
     best = folder / "best.safetensors"
     with atomic_path(out) as temporary:
         shutil.copyfile(best if best.exists() else folder / f"epoch_{trainer.epoch}.safetensors", temporary)
-    console.print(f"peak memory {peak_memory_mb(torch.cuda.is_available()):.0f} MB", highlight=False)
+    bars.say(f"peak memory {peak_memory_mb(torch.cuda.is_available()):.0f} MB")
     print(out)
 
 
@@ -102,19 +97,14 @@ def make_settings(recipe: str, changes: dict[str, Any], without: list[str]) -> "
 
     if recipe not in ("fast", "paper"):
         raise InputError(f"--recipe {recipe}: choose fast or paper")
-    for name in [name for name in changes if "." in name]:
-        part, _, inner = name.partition(".")
-        changes[part] = {**changes.get(part, {}), inner: changes.pop(name)}
+    changes = nested(changes)
     for name in without:
         if name not in ABLATIONS:
             raise InputError(f"--without {name}: choose one of {', '.join(ABLATIONS)}")
         for part, values in ABLATIONS[name].items():
             changes[part] = {**changes.get(part, {}), **values}
-    try:
+    with input_errors("--set "):
         return fast_recipe(**changes) if recipe == "fast" else TrainingSettings.model_validate(changes)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise InputError(f"--set {'.'.join(str(p) for p in first['loc'])}: {first['msg']}") from None
 
 
 def with_features(settings: "TrainingSettings", columns: int) -> "TrainingSettings":
@@ -147,12 +137,3 @@ def peak_memory_mb(cuda: bool) -> float:
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[Any]:
-    """Show the steps of the running epoch, on a terminal only."""
-    columns = (TextColumn("steps"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("steps")
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,15 +1,13 @@
 """``trackfish3d detect --train``: a training set without anybody's labels, and a segmenter fitted to it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ...core.errors import InputError
-from ...detection.base import make_settings
+from ...core.settings import make_settings, setting_lines
 from ...detection.pipeline import check_videos
 from ...detection.registry import make_detector
 from ...detection.training.examples import self_labelled
@@ -18,6 +16,7 @@ from ...detection.training.training_set import SetReport, write_set
 from ...recordings import Recording
 from ...synfish.examples import simulated
 from ...synfish.scenes import Scene, benchmark_scenes
+from .._progress import Bars
 
 _BACKGROUND = "background."
 
@@ -27,7 +26,8 @@ def train(
 ) -> None:
     """Write the training set into ``out`` and, unless it is asked for alone, fit a segmenter to it."""
     background = {k.removeprefix(_BACKGROUND): v for k, v in values.items() if k.startswith(_BACKGROUND)}
-    settings = train_settings({k: v for k, v in values.items() if not k.startswith(_BACKGROUND)})
+    others = {k: v for k, v in values.items() if not k.startswith(_BACKGROUND)}
+    settings = make_settings(TrainSettings, others, "detector yolo --train")
     if bool(folders) == (synfish is not None):
         raise InputError("detect --train: give recordings with videos, or scenes to simulate with --synfish, not both")
     if out.is_file():
@@ -44,17 +44,9 @@ def train(
     print(f"{model}: take it with --detector yolo --set weights={model}")
 
 
-def train_settings(values: dict[str, str]) -> TrainSettings:
-    """Return the settings of a training from names and values."""
-    made = make_settings(TrainSettings, values, "yolo --train")
-    assert isinstance(made, TrainSettings)
-    return made
-
-
 def print_settings() -> None:
     """Print each setting of a training: name, default, what it is."""
-    for name, facts in TrainSettings.model_fields.items():
-        print(f"{name} = {'auto' if facts.default is None else facts.default}  {facts.description or ''}")
+    print("\n".join(setting_lines(TrainSettings())))
     print(f"{_BACKGROUND}NAME  any setting of the background detector, which labels the pictures")
 
 
@@ -67,16 +59,20 @@ def _write(
     if synfish is not None:
         scenes = _scenes(synfish)
         source = {"synfish": [s.model_dump(mode="json") for s in scenes], "seed_offset": seed_offset}
-        with _bar("simulating", settings.images) as progress:
-            return write_set(out, lambda: simulated(scenes, chosen, seed_offset), chosen, source, progress)
+        with Bars() as bars:
+            return write_set(
+                out, lambda: simulated(scenes, chosen, seed_offset), chosen, source, bars.start("simulating")
+            )
     make_detector("background", background)
     recordings = [Recording.open(folder) for folder in folders]
     files = [str(p.resolve()) for r in recordings for p in check_videos(r)[0].values()]
     if len({r.folder.resolve().name for r in recordings}) < len(recordings):
         raise InputError("detect --train: two recordings have folders of the same name; rename one")
     source = {"videos": files, "background": background}
-    with _bar("labelling", settings.images) as progress:
-        return write_set(out, lambda: self_labelled(recordings, chosen, background), chosen, source, progress)
+    with Bars() as bars:
+        return write_set(
+            out, lambda: self_labelled(recordings, chosen, background), chosen, source, bars.start("labelling")
+        )
 
 
 def _scenes(text: str) -> list[Scene]:
@@ -96,12 +92,3 @@ def _tell(epochs: int) -> Callable[[dict[str, float]], None]:
         console.print(f"epoch {row['epoch']:.0f}/{epochs}  {numbers}", highlight=False, soft_wrap=True)
 
     return tell
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)

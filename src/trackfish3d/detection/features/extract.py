@@ -1,8 +1,7 @@
 """Visual features of detections: each box cut out of its frame, seen by an image network."""
 
-import json
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...core.files import atomic_path, remove_folder, renew_folder
+from ...core.files import atomic_path, remove_folder, stamp
+from ...core.progress import TaskProgress
+from ...core.resume import key_of, open_work
 from ...media.video import Video
 from ...recordings import Detections, Recording
 from ..camera_job import read_ahead
@@ -41,20 +42,21 @@ def extract(
     backbone: Backbone,
     out: Path,
     *,
-    stamp: dict[str, Any],
+    network: dict[str, Any],
     margin: float = 0.1,
     components: int | None = None,
     projection: Projection | None = None,
     batch: int | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: TaskProgress | None = None,
 ) -> FeatureReport:
     """Write a row of features for every detection of a recording, in their order, to ``.npz`` or ``.parquet``.
 
-    Every video is read once, in order. What was seen is kept on disk, so a stopped run goes on where it was; ``stamp``
-    says, in plain values, which network it is. A detection without a picture gets zeros, which is the mean.
+    Every video is read once, in order. What was seen is kept on disk, so a stopped run goes on where it was. A
+    detection without a picture gets zeros, which is the mean.
 
     Parameters
     ----------
+    network : which one it is, in plain values.
     margin : share by which the square around a box is larger than its longer side.
     components : principal components to keep; all columns of the network otherwise.
     batch : detections at once; few on a CPU, where large activations cost more than they save.
@@ -71,10 +73,8 @@ def extract(
     videos, notes = check_videos(recording)
     detections = recording.detections
     table = recording.folder / "detections.parquet"
-    facts = [[str(p.resolve()), p.stat().st_size, p.stat().st_mtime] for p in [table, *videos.values()]]
-    work = _Work(
-        out.with_name(f".{out.name}.work"), {**stamp, "margin": margin, "files": facts}, len(detections), backbone
-    )
+    made_from = {"network": network, "margin": margin, "files": [stamp(p) for p in [table, *videos.values()]]}
+    work = _Work(out.with_name(f".{out.name}.work"), made_from, len(detections), backbone)
     for name, path in videos.items():
         video = Video.open(path)
         _see_video(recording, name, video, detections, backbone, work, margin, batch, progress)
@@ -93,7 +93,7 @@ def extract(
 
 def _see_video(
     recording: Recording, camera: str, video: Video, detections: Detections, backbone: Backbone, work: "_Work",
-    margin: float, batch: int, progress: Callable[[str, int, int], None] | None,
+    margin: float, batch: int, progress: TaskProgress | None,
 ) -> None:  # fmt: skip
     """Fill the rows of one camera."""
     rows = np.flatnonzero(detections.camera == recording.rig.index(camera))
@@ -156,24 +156,18 @@ def _run(backbone: Backbone, pictures: Floats) -> Floats:
 class _Work:
     """Features on their way: an array on disk, which rows are in it, and how far each camera was read."""
 
-    def __init__(self, folder: Path, stamp: dict[str, Any], rows: int, backbone: Backbone) -> None:
+    def __init__(self, folder: Path, made_from: dict[str, Any], rows: int, backbone: Backbone) -> None:
         self._folder = folder
-        stamp = json.loads(json.dumps({**stamp, "rows": rows, "width": backbone.width}))
-        try:
-            said = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-            if said["stamp"] != stamp:
-                raise ValueError
-            self._reached: dict[str, int] = said["reached"]
-            mode = "r+"
-        except (OSError, ValueError, KeyError):
-            renew_folder(folder)
-            self._reached, mode = {}, "w+"
-        self._stamp = stamp
+        self._key = key_of({**made_from, "rows": rows, "width": backbone.width})
+        self._journal = open_work(folder, self._key)
+        files = folder / "values.npy", folder / "there.npy"
+        begun = self._journal.facts("arrays", self._key, files) is not None
         shape = max(rows, 1), backbone.width
         self._rows = rows
-        self._values = np.lib.format.open_memmap(folder / "values.npy", mode, np.float32, shape)
-        self._there = np.lib.format.open_memmap(folder / "there.npy", mode, np.bool_, shape[:1])
-        self._save()
+        mode = "r+" if begun else "w+"
+        self._values = np.lib.format.open_memmap(files[0], mode, np.float32, shape)
+        self._there = np.lib.format.open_memmap(files[1], mode, np.bool_, shape[:1])
+        self._journal.note("arrays", self._key)
 
     @property
     def seen(self) -> NDArray[np.bool_]:
@@ -182,7 +176,8 @@ class _Work:
 
     def done(self, camera: str) -> int:
         """Return the frame to go on with."""
-        return self._reached.get(camera, 0)
+        facts = self._journal.facts(f"camera {camera}", self._key)
+        return 0 if facts is None else int(facts["reached"])
 
     def write(self, rows: NDArray[np.int64], values: Floats) -> None:
         """Keep the features of some rows."""
@@ -194,12 +189,7 @@ class _Work:
         """Note that everything before a frame of a camera is kept."""
         self._values.flush()
         self._there.flush()
-        self._reached[camera] = max(frame, self.done(camera))
-        self._save()
-
-    def _save(self) -> None:
-        with atomic_path(self._folder / "job.json") as temporary:
-            temporary.write_text(json.dumps({"stamp": self._stamp, "reached": self._reached}), encoding="utf-8")
+        self._journal.note(f"camera {camera}", self._key, reached=max(frame, self.done(camera)))
 
     def pieces(self) -> Iterator[Floats]:
         """Features of the rows that have some, piece by piece."""

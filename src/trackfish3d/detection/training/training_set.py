@@ -12,7 +12,8 @@ from pydantic import Field
 
 from ...core.errors import InputError
 from ...core.files import MARK as OURS
-from ...core.files import atomic_path, renew_folder
+from ...core.files import atomic_path, read_json, renew_folder, write_json
+from ...core.progress import Progress
 from ..base import DetectorSettings
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import Blob
@@ -68,7 +69,7 @@ def write_set(
     examples: Callable[[], Iterable[Example]],
     settings: SetSettings,
     source: dict[str, Any],
-    progress: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
 ) -> SetReport:
     """Write ``images/``, ``labels/`` and ``data.yaml``; a set of the same source and settings is left as it is.
 
@@ -96,7 +97,7 @@ def write_set(
         report.images[part] += 1
         report.labels[part] += len(lines)
         if progress is not None:
-            progress(k + 1)
+            progress(k + 1, settings.images)
     if not report.labels["train"] or not report.labels["val"]:
         raise InputError(f"{folder}: no animals to learn from were found; look at 'trackfish3d detect' and its preview")
     with atomic_path(report.data) as temporary:
@@ -105,9 +106,7 @@ def write_set(
             f"path: {json.dumps(str(folder.resolve()))}\ntrain: images/train\nval: images/val\nnames:\n  0: animal\n",
             encoding="utf-8",
         )
-    with atomic_path(folder / MARK) as temporary:
-        content = {"stamp": stamp, "images": report.images, "labels": report.labels}
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(folder / MARK, {"stamp": stamp, "images": report.images, "labels": report.labels})
     return report
 
 
@@ -115,10 +114,7 @@ def _read_mark(folder: Path) -> dict[str, Any] | None:
     """Return what the set in a folder was made of; None where there is none, nothing where that cannot be read."""
     if not (folder / MARK).exists():
         return None
-    try:
-        found = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
+    found = read_json(folder / MARK)
     return found if isinstance(found, dict) else {}
 
 

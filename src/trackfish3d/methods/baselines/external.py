@@ -16,8 +16,9 @@ from pydantic import Field
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
 from ...core.files import read_text
+from ...core.progress import Progress
 from ...recordings.detections import Detections
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from ..result import Result
 from .single_view import lift
 

@@ -13,10 +13,11 @@ import numpy as np
 from pydantic import Field
 
 from ...cameras.rig import CameraRig
+from ...core.progress import Progress
 from ...maths.kalman import MotionNoise
 from ...maths.linking import link_kalman, link_nearest
 from ...recordings.detections import Detections
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from ..groups import Groups, groups_to_tracks
 from ..matching import POINT_ERROR, Array, Flags, Ints, greedy_match, group_frames, hungarian_match
 from ..result import Result

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError, MissingExtraError
+from ...core.progress import Progress
 from ...recordings.detections import Detections
-from ..base import Progress
 from ..groups import Groups, groups_to_tracks, triangulated
 from ..matching import Array, Flags, Ints
 from ..result import Result

@@ -13,9 +13,10 @@ from pydantic import Field
 
 from ...cameras.rig import CameraRig
 from ...core.errors import MissingExtraError
+from ...core.progress import Progress
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from ..groups import groups_to_tracks, triangulated
 from ..matching import Ints
 from ..result import Result

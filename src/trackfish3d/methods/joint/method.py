@@ -5,9 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...cameras.rig import CameraRig
+from ...core.progress import Progress
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..base import Method, Progress
+from ..base import Method
 from ..result import Result
 from .engine import Engine
 from .fit.initialise import initial_model

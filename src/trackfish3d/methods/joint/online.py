@@ -1,7 +1,6 @@
 """The joint tracker while the animals swim."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ class OnlineJoint(FrameTracker):
         self._waiting.append((frame, detections))
         if len(self._waiting) < self.warm_up:
             return Tracks.build([], [], [], cameras=self.rig.names)
-        seen = _joined(self.rig, [d for _, d in self._waiting])
+        seen = Detections.concat([d for _, d in self._waiting])
         if not len(seen):
             self._waiting.clear()
             return Tracks.build([], [], [], cameras=self.rig.names)
@@ -75,15 +74,3 @@ class OnlineJoint(FrameTracker):
             covariance=log.cov[alive, :3, :3], detection=members, observed=(members >= 0).any(1),
             cameras=self.rig.names,
         )  # fmt: skip
-
-
-def _joined(rig: CameraRig, parts: list[Detections]) -> Detections:
-    """Join the detections of several frames."""
-    names = ("frame", "camera", "u", "v", "x1", "y1", "x2", "y2", "score")
-    columns: dict[str, Any] = {k: np.concatenate([getattr(p, k) for p in parts]) for k in names}
-    moments: dict[str, Any] = {
-        k: np.concatenate([getattr(p, k) for p in parts])
-        for k in ("area", "angle", "major", "minor")
-        if all(getattr(p, k) is not None for p in parts)
-    }
-    return Detections.build(rig.names, **columns, **moments)

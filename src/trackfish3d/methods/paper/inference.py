@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...cameras import CameraRig
+from ...core.progress import Progress
 from ...recordings import Detections
 from ..batches import size_batches
 from ..groups import Groups
@@ -62,7 +63,7 @@ def group_frames(
     rig: CameraRig,
     detections: Detections,
     settings: GroupingSettings,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     half: bool = False,
     extra: Vectors | None = None,
 ) -> Groups:

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from ...cameras import CameraRig
 from ...core.errors import InputError, MissingExtraError
+from ...core.progress import Progress
 from ...recordings import Detections, Tracks
-from ..base import Method, MethodSettings, Progress
+from ..base import Method, MethodSettings
 from ..groups import Groups, groups_to_tracks
 from ..result import Result
 from ..scale import box_size

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,13 +86,11 @@ def concatenate(pieces: Sequence[Detections], dropped: Dropped | None = None) ->
         raise InputError("no detections given")
     if len(pieces) == 1:
         return pieces[0]
-    every = [p._columns() for p in pieces]
-    names = [k for k in every[0] if all(k in e for e in every)]
-    for piece, columns in zip(pieces, every, strict=True):
-        if dropped is not None and set(columns) - set(names):
+    joined = Detections.concat(pieces)
+    for piece in pieces:
+        if dropped is not None and set(piece.columns()) - set(joined.columns()):
             dropped["all", "mask shapes, because not every file has them"] += len(piece)
-    joined: dict[str, Any] = {k: np.concatenate([e[k] for e in every]) for k in names}
-    return Detections.build(pieces[0].cameras, joined.pop("frame"), joined.pop("camera"), **joined)
+    return joined
 
 
 def _files(paths: Paths, cameras: CameraRig) -> list[tuple[str | None, Path]]:

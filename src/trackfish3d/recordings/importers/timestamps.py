@@ -57,7 +57,7 @@ def align_by_time(detections: Detections, clocks: Mapping[str, Clock], fps: floa
             if (fate == code).any():
                 dropped[name, reason] += int((fate == code).sum())
         frame[rows], keep[rows] = number, fate == 0
-    columns = {k: a for k, a in detections._columns().items() if k not in ("frame", "camera")}
+    columns = {k: a for k, a in detections.columns().items() if k not in ("frame", "camera")}
     return Detections.build(
         names, frame[keep], detections.camera[keep], **{k: a[keep] for k, a in columns.items()}, source="detections"
     )

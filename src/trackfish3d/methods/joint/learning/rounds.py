@@ -1,7 +1,7 @@
 """Rounds of learning from tracks: track, learn, track with what was learned, learn again."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import InputError
+from ....core.progress import Say
 from ....recordings import Recording
 from ...registry import make_method
 from .checkpoint import load_pairs, save_pairs
 from .lessons import LearnSettings, Lesson, lessons, teach
 from .network import PairNet
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ....core.errors import InputError
 from ....core.files import atomic_path
+from ....core.progress import Progress
 from ..checkpoint import pick_device, save_model
 from ..network import TrackFishNet
 from .optimiser import FlatAdamW
@@ -28,7 +29,6 @@ PARTS = ("loss", "association", "contrastive", "temporal", "groups", "links")
 LOG_COLUMNS = ("epoch", *PARTS, "held_out", "frames_per_second")
 Window = tuple[TrainingScene, NDArray[np.int64], GroupMemory | None]
 EpochReport = Callable[[dict[str, float]], None]
-StepReport = Callable[[int, int], None]
 
 
 class Trainer:
@@ -99,7 +99,7 @@ class Trainer:
         tired = bool(s.patience and self.held_out and self.best_epoch and self.epoch - self.best_epoch >= s.patience)
         return self.epoch >= s.epochs or tired
 
-    def train(self, report: EpochReport | None = None, progress: StepReport | None = None) -> None:
+    def train(self, report: EpochReport | None = None, progress: Progress | None = None) -> None:
         """Run the epochs that are left; call `report` after each, `progress` after each step with done and total."""
         with _workers(self.device) as pool:
             while not self.finished:
@@ -110,7 +110,7 @@ class Trainer:
                     report(row)
         self.team.close()
 
-    def _one_epoch(self, pool: ThreadPoolExecutor | None, progress: StepReport | None) -> dict[str, float]:
+    def _one_epoch(self, pool: ThreadPoolExecutor | None, progress: Progress | None) -> dict[str, float]:
         s = self.settings
         self.net.train()
         full = self.epoch >= s.warmup_epochs
