@@ -66,6 +66,23 @@ def test_a_layer_drops_where_its_factors_are_zero():
     assert torch.equal(layer(x, mask, tuple(torch.zeros(s) for s in shapes)), x)
 
 
+def test_a_frame_without_detections_gives_finite_gradients():
+    torch.manual_seed(4)
+    net = TrackFishNet().train()
+    mask = torch.ones(2, 4, dtype=torch.bool)
+    mask[0, 1:] = False  # the one key that an empty frame is given
+    h = net(torch.rand(2, 4, 9), mask, 1)
+    none = torch.full((2, 4, 4), -1, dtype=torch.int8)
+    none[1] = 1 - torch.eye(4, dtype=torch.int8)
+    group = torch.tensor([[-1] * 4, [0, 0, 1, 1]])
+    loss = association_loss(net.transformer.logits(h), none, torch.ones(2, 4, 4)) + contrastive_loss(
+        h, group, mask, 0.07
+    )
+    assert loss[0].item() == 0
+    loss.sum().backward()
+    assert all(p.grad.isfinite().all() for p in net.transformer.parameters())
+
+
 def test_the_same_seed_drops_the_same():
     net = TrackFishNet().train()
     raw, mask = torch.rand(1, 6, 9), torch.ones(1, 6, dtype=torch.bool)

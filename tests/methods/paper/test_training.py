@@ -14,9 +14,8 @@ from trackfish3d.methods.paper.method import Paper, PaperSettings  # noqa: E402
 from trackfish3d.methods.paper.network import TrackFishNet  # noqa: E402
 from trackfish3d.methods.paper.settings import ModelSettings  # noqa: E402
 from trackfish3d.methods.paper.train.finetune import learn_on  # noqa: E402
-from trackfish3d.methods.paper.train.optimiser import FlatAdamW  # noqa: E402
 from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe  # noqa: E402
-from trackfish3d.methods.paper.train.step import augment  # noqa: E402
+from trackfish3d.methods.paper.train.step import GroupMemory, augment, window_loss  # noqa: E402
 from trackfish3d.methods.paper.train.temporal import GroupTable, link_groups  # noqa: E402
 from trackfish3d.methods.paper.train.trainer import Trainer  # noqa: E402
 from trackfish3d.methods.paper.train.training_scenes import TrainingScene  # noqa: E402
@@ -188,30 +187,66 @@ def test_threads_change_nothing(tmp_path):
     assert torch.equal(weights(alone), weights(together))
 
 
-def test_the_flat_optimiser_is_adamw():
-    torch.manual_seed(0)
-    nets = [TrackFishNet(ModelSettings(**SMALL["model"])) for _ in range(2)]
-    nets[1].load_state_dict(nets[0].state_dict())
-    plain = torch.optim.AdamW(nets[0].parameters(), lr=1e-2, weight_decay=0.1)
-    flat = FlatAdamW(nets[1], 1e-2, 0.1)
-    for step in range(4):
-        raw, mask = torch.rand(2, 5, 9), torch.ones(2, 5, dtype=torch.bool)
-        _, h, logits = flat.compiled(raw, mask, step)
-        loss = 100 * h.square().sum() + logits.sum()
-        if step % 2:  # every other step has no link, so no gradient of the predictor
-            loss = loss + nets[1].predictor(h).square().sum()
-        pieces = flat.gradient(loss)
-        other = nets[0]
-        for piece, modules in zip(pieces, ((other.encoder, other.transformer), (other.predictor,)), strict=True):
-            tensors = [p for module in modules for p in module.parameters()]
-            split = [None] * len(tensors) if piece is None else torch.split(piece, [p.numel() for p in tensors])
-            for p, grad in zip(tensors, split, strict=True):
-                p.grad = None if grad is None else grad.clone().view_as(p)
-        torch.nn.utils.clip_grad_norm_(other.parameters(), 5.0)
-        plain.step()
-        flat.step(pieces, 1e-2, 5.0)
-    for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+def test_the_same_training_gives_the_same_file(tmp_path):
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
+    files = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        trained(tmp_path, name, [scene], seed=seed).train()
+        files.append((tmp_path / name / "epoch_4.safetensors").read_bytes())
+    assert files[0] == files[1]
+    assert files[0] != files[2]
+
+
+def test_a_step_is_adamw_with_the_clipped_mean_gradient_of_its_windows(tmp_path):
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
+    changes = {"warmup_epochs": 0, "learning_rate": 1e-2, "weight_decay": 0.1, "rise_steps": 0, "clip_norm": 0.5}
+    trainer = trained(tmp_path, "run", [scene], epochs=1, windows_a_step=99, agreed_labels=False, **changes)
+    net = TrackFishNet(trainer.settings.model)
+    net.load_state_dict(trainer.net.state_dict())
+    (step,) = trainer._steps()
+    plain = torch.optim.AdamW(net.parameters(), lr=1e-2, weight_decay=0.1)
+    net.train()
+    for k, (_, frames, _) in enumerate(step):
+        rng = np.random.default_rng((0, 0, 0, k))
+        (window_loss(net, scene, frames, trainer.settings, True, rng).total / len(step)).backward()
+    assert torch.nn.utils.clip_grad_norm_(net.parameters(), 0.5) > 0.5
+    plain.step()
+    trainer.train()
+    for a, b in zip(net.parameters(), trainer.net.parameters(), strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=1e-4)
+
+
+def test_the_predictor_is_left_alone_without_a_link(tmp_path):
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
+    trainer = trained(tmp_path, "run", [scene], epochs=1, warmup_epochs=1, weight_decay=0.1)
+    before = [p.detach().clone() for p in trainer.net.parameters()]
+    trainer.train()
+    same = [torch.equal(a, b) for a, b in zip(before, trainer.net.parameters(), strict=True)]
+    predictor = len(list(trainer.net.predictor.parameters()))
+    assert not any(same[:-predictor])
+    assert all(same[-predictor:])
+
+
+def test_encodings_of_the_pair_before_are_taken_as_they_are_and_teach_nothing(tmp_path):
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
+    settings = TrainingSettings(**SMALL)
+    net = TrackFishNet(settings.model).eval()
+    first, second = scene.windows(1)[:2]
+    memory = GroupMemory()
+    rng = np.random.default_rng(0)
+    window_loss(net, scene, first, settings, False, rng, memory)
+    assert not memory.encoded.requires_grad
+    kept = memory.encoded.clone()
+    with torch.no_grad():
+        np.testing.assert_allclose(kept, net.encoder(torch.from_numpy(scene.tokens(first)[0]))[-1], atol=1e-6)
+    plain = window_loss(net, scene, second, settings, False, rng)
+    again = window_loss(net, scene, second, settings, False, rng, memory)
+    assert again.parts["association"] == pytest.approx(plain.parts["association"], rel=1e-4)
+    (all_of_it,) = torch.autograd.grad(plain.total, [net.encoder.first.weight])
+    (part,) = torch.autograd.grad(again.total, [net.encoder.first.weight])
+    assert not torch.allclose(all_of_it, part)  # frame t gives no gradient any more
+    memory.encoded, memory.frame = torch.zeros_like(kept), int(second[0])
+    assert window_loss(net, scene, second, settings, False, rng, memory).total.item() != plain.total.item()
 
 
 def test_windows_hold_every_pair_once(tmp_path):
@@ -350,6 +385,17 @@ def test_a_damaged_state_is_refused(tmp_path):
     path = tmp_path / "run" / "state.pt"
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match="cannot be resumed"):
+        trained(tmp_path, "run", [scene], epochs=1)
+
+
+def test_the_state_of_another_version_is_refused(tmp_path):
+    scene = TrainingScene.load(school(tmp_path / "rec").folder)
+    trained(tmp_path, "run", [scene], epochs=1).train()
+    path = tmp_path / "run" / "state.pt"
+    state = torch.load(path, weights_only=True)
+    state["optimiser"]["param_groups"][0]["params"] = [0, 1]  # parameters in two pieces
+    torch.save(state, path)
+    with pytest.raises(InputError, match="another version"):
         trained(tmp_path, "run", [scene], epochs=1)
 
 

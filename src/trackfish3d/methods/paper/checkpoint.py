@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from ...core.errors import InputError
 from ...core.files import atomic_path
@@ -16,7 +16,10 @@ from .settings import ModelSettings
 
 
 def save_model(net: TrackFishNet, path: str | Path, n_cameras: int, **notes: Any) -> None:
-    """Write weights and, as metadata, the network's sizes, the number of cameras and `notes`."""
+    """Write weights and, as metadata, the network's sizes, the number of cameras and `notes`.
+
+    The same network and notes give the same bytes.
+    """
     metadata = {
         "format": "trackfish3d-1",
         "settings": net.settings.model_dump_json(),
@@ -25,7 +28,15 @@ def save_model(net: TrackFishNet, path: str | Path, n_cameras: int, **notes: Any
     }
     tensors = {k: v.detach().cpu().contiguous() for k, v in net.state_dict().items()}
     with atomic_path(path) as temporary:
-        save_file(tensors, temporary, metadata)
+        temporary.write_bytes(_with_sorted_header(save(tensors, metadata)))
+
+
+def _with_sorted_header(file: bytes) -> bytes:
+    """Order the header of a safetensors file, whose metadata are written in an order that changes from run to run."""
+    end = 8 + int.from_bytes(file[:8], "little")
+    header = json.dumps(json.loads(file[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # the format keeps tensors on multiples of eight
+    return len(header).to_bytes(8, "little") + header + file[end:]
 
 
 def load_model(path: str | Path) -> tuple[TrackFishNet, int]:

@@ -1,30 +1,8 @@
 """The three self-supervised losses, on batches of padded frames."""
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
-from . import kernels
-
-
-class WithGradient(torch.autograd.Function):
-    """A compiled loss on the CPU: ``kernel(x, ...)`` gives the loss (B,) and its gradient in one pass."""
-
-    @staticmethod
-    def forward(ctx: Any, kernel: Callable[..., Any], x: Tensor, *others: Any) -> Tensor:
-        """Loss of each frame."""
-        plain = (o.numpy() if isinstance(o, Tensor) else o for o in others)
-        loss, grad = kernel(x.detach().numpy(), *plain)
-        ctx.grad, ctx.others = torch.from_numpy(grad), len(others)
-        return torch.from_numpy(loss)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradient of x, whose first axis is that of frames."""
-        return None, ctx.grad * grads[0][:, None, None], *(None,) * ctx.others
 
 
 def association_loss(logits: Tensor, label: Tensor, confidence: Tensor) -> Tensor:
@@ -38,9 +16,6 @@ def association_loss(logits: Tensor, label: Tensor, confidence: Tensor) -> Tenso
     -------
     (B,) the loss of each frame; a part without pairs is zero.
     """
-    if logits.device.type == "cpu":
-        per_frame: Tensor = WithGradient.apply(kernels.association, logits, label, confidence)  # type: ignore[no-untyped-call]
-        return per_frame
     positive, negative = label == 1, label == 0
     weight = torch.where(positive, confidence, 0.0)
     pull = (weight * F.softplus(-logits)).sum((1, 2)) / weight.sum((1, 2)).clamp_min(1e-12)
@@ -59,9 +34,6 @@ def contrastive_loss(h: Tensor, group: Tensor, mask: Tensor, temperature: float)
     -------
     (B,) mean over anchors with a positive, zero for frames without any.
     """
-    if h.device.type == "cpu" and h.dtype == torch.float32:
-        per_frame: Tensor = WithGradient.apply(kernels.contrastive, h.contiguous(), group, mask, temperature)  # type: ignore[no-untyped-call]
-        return per_frame
     z = F.normalize(h, dim=-1)
     similarity = z @ z.transpose(1, 2) / temperature
     n = h.shape[1]

@@ -10,7 +10,6 @@ from torch.nn import functional as F
 
 from ...groups import Groups
 from ..batches import affinity
-from ..compiled import Compiled
 from ..grouping import group_detections
 from ..losses import association_loss, contrastive_loss, temporal_loss
 from ..network import TrackFishNet
@@ -52,12 +51,11 @@ def window_loss(
     full: bool,
     rng: np.random.Generator,
     memory: GroupMemory | None = None,
-    compiled: Compiled | None = None,
 ) -> WindowLoss:
     """Loss of frames (B,) of a scene, one after the other; without `full` (warm-up) the association loss alone.
 
     Losses of frames are summed over the two frames of a pair and averaged over pairs, so that a window of one pair is
-    the paper's step. `compiled` is the same network as one operation, and takes its place in training.
+    the paper's step.
     """
     device = next(net.parameters()).device
     s = settings
@@ -67,13 +65,7 @@ def window_loss(
     tokens, mask = torch.from_numpy(tokens_np).to(device), torch.from_numpy(keep).to(device)
     seed = int(rng.integers(2**62)) if net.training else None
     carried = memory if s.reuse_features else None
-    if compiled is not None and net.training:
-        before = None if carried is None else carried.encoding(int(frames[0]), tokens.shape[1])
-        encoded, h, logits = compiled(tokens, mask, seed or 0, before)
-        if carried is not None:
-            carried.encoded, carried.frame = encoded[-1], int(frames[-1])
-    else:
-        h, logits = _through(net, tokens, mask, frames, carried, seed, s)
+    h, logits = _through(net, tokens, mask, frames, carried, seed, s)
     label, confidence = (torch.from_numpy(x).to(device) for x in scene.dense_labels(frames, keep))
     pairs = max(len(frames) - 1, 1)
     share = torch.full((len(frames),), 2.0 / pairs, device=device)  # a frame inside the window belongs to two pairs

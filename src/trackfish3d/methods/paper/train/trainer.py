@@ -19,7 +19,6 @@ from ....core.files import atomic_path
 from ....core.progress import Progress
 from ..checkpoint import pick_device, save_model
 from ..network import TrackFishNet
-from .optimiser import FlatAdamW
 from .settings import FREE, TrainingSettings
 from .step import GroupMemory, window_loss
 from .team import Team
@@ -81,7 +80,10 @@ class Trainer:
         if start is not None:
             self.net.load_state_dict(start.state_dict())
         self.net.to(self.device)
-        self.optimiser = FlatAdamW(self.net, settings.learning_rate, settings.weight_decay)
+        self.parameters = list(self.net.parameters())
+        self.optimiser = torch.optim.AdamW(
+            self.parameters, settings.learning_rate, weight_decay=settings.weight_decay, fused=True
+        )
         self.epoch = 0
         self.best, self.best_epoch = math.inf, 0
         self.log: list[dict[str, float]] = []
@@ -123,8 +125,9 @@ class Trainer:
             def one(job: tuple[int, Window], index: int = index, share: float = 1 / len(step)) -> Any:
                 k, (scene, frames, memory) = job
                 rng = np.random.default_rng((s.seed, self.epoch, index, k))
-                result = window_loss(self.net, scene, frames, s, full, rng, memory, self.optimiser.compiled)
-                return self.optimiser.gradient(result.total * share), result.parts, len(frames)
+                result = window_loss(self.net, scene, frames, s, full, rng, memory)
+                gradient = torch.autograd.grad(result.total * share, self.parameters, allow_unused=True)
+                return gradient, result.parts, len(frames)
 
             results = list(pool.map(one, mine)) if pool is not None and len(mine) > 1 else [one(job) for job in mine]
             for _, parts, n_frames in results:
@@ -132,7 +135,7 @@ class Trainer:
                     sums[name] += value
                 sums["windows"] += 1
                 sums["frames"] += n_frames
-            self.optimiser.step(self._joined([g for g, _, _ in results]), self._rate(index, len(steps)), s.clip_norm)
+            self._update([g for g, _, _ in results], self._rate(index, len(steps)))
             if progress is not None:
                 progress(index + 1, len(steps))
         sums = self.team.sum_numbers(sums, self.device)
@@ -141,20 +144,28 @@ class Trainer:
         rate = sums["frames"] / (time.perf_counter() - started)
         return {"epoch": self.epoch, **mean, "held_out": self._held_out_loss(), "frames_per_second": rate}
 
-    def _joined(self, gradients: list[list[Tensor | None]]) -> list[Tensor | None]:
-        """Sum gradients of windows, in their order, and over the team."""
-        joined: list[Tensor | None] = [None] * len(self.optimiser.flat)  # of a process without a window in this step
-        for pieces in gradients:
-            for i, piece in enumerate(pieces):
-                total = joined[i]
-                joined[i] = piece if total is None else total if piece is None else total.add_(piece)
-        if self.team.size > 1:
-            flat = self.optimiser.flat
-            sums = [torch.zeros_like(p) if g is None else g for p, g in zip(flat, joined, strict=True)]
-            seen = torch.tensor([float(g is not None) for g in joined], device=self.device)
-            self.team.sum([*sums, seen])
-            joined = [g if n else None for g, n in zip(sums, seen.tolist(), strict=True)]
-        return joined
+    def _update(self, gradients: list[tuple[Tensor | None, ...]], rate: float) -> None:
+        """Take a step with gradients of windows, summed in their order and over the team, and clipped.
+
+        A parameter that no window saw (the predictor's, in a step without a link) has none and is left alone.
+        """
+        for i, parameter in enumerate(self.parameters):
+            seen = [g for g in (gradient[i] for gradient in gradients) if g is not None]
+            parameter.grad = torch.stack(seen).sum(0) if len(seen) > 1 else seen[0] if seen else None
+        self._share_gradients()
+        torch.nn.utils.clip_grad_norm_(self.parameters, self.settings.clip_norm)
+        self.optimiser.param_groups[0]["lr"] = rate
+        self.optimiser.step()
+
+    def _share_gradients(self) -> None:
+        """Sum gradients over the team; a process without a window in this step has none of its own."""
+        if self.team.size == 1:
+            return
+        sums = [torch.zeros_like(p) if p.grad is None else p.grad for p in self.parameters]
+        seen = torch.tensor([float(p.grad is not None) for p in self.parameters], device=self.device)
+        self.team.sum([*sums, seen])
+        for parameter, total, n in zip(self.parameters, sums, seen.tolist(), strict=True):
+            parameter.grad = total if n else None
 
     def _rate(self, step: int, steps: int) -> float:
         """Learning rate of a step of this epoch."""
@@ -242,9 +253,11 @@ class Trainer:
             ) from None
         if before.model_copy(update={name: getattr(self.settings, name) for name in FREE}) != self.settings:
             raise InputError(f"{self.folder}: was begun with other settings; choose another folder")
-        with torch.no_grad():  # in place: the parameters are views of the optimiser's memory
-            self.net.load_state_dict(net)
-        self.optimiser.load_state_dict(optimiser)
+        self.net.load_state_dict(net)
+        try:
+            self.optimiser.load_state_dict(optimiser)
+        except ValueError:
+            raise InputError(f"{path}: was written by another version; choose another folder") from None
 
 
 @contextmanager
