@@ -26,7 +26,7 @@ class PositionErrors:
         return asdict(self)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """Every score of one set of tracks against the truth.
 
@@ -58,6 +58,17 @@ class Scores:
         merged["dropped_truth"] = self.pairs.truth.dropped
         merged["dropped_predictions"] = self.pairs.pred.dropped
         return merged
+
+    def __repr__(self) -> str:
+        c, i = self.clear, self.identity
+        return (
+            f"<Scores at {self.gate:g}: MOTA {100 * c.mota:.1f} %, IDF1 {100 * i.idf1:.1f} %, "
+            f"HOTA {100 * self.hota.hota:.1f} %, {c.switches} switches, RMSE {self.error.rmse:.3g}>"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><td>{name}</td><td>{value:.4g}</td></tr>" for name, value in self.to_dict().items())
+        return f"<table><tr><th>score</th><th>value</th></tr>{rows}</table>"
 
 
 def evaluate(

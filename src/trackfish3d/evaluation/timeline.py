@@ -25,6 +25,20 @@ _WIDTH_IN, _TOP_IN, _GAP_IN, _COUNTS_IN, _BOTTOM_IN = 12.0, 0.85, 0.15, 0.9, 0.8
 
 
 def draw_timeline(scores: Scores, path: str | Path, title: str = "") -> None:
+    """Write `timeline_figure` as a PNG, complete or not at all.
+
+    Parameters
+    ----------
+    scores : as `evaluate` gives them.
+    path : the file.
+    title : name of the scene or method.
+    """
+    figure = timeline_figure(scores, title)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, format="png", metadata={"Software": None})
+
+
+def timeline_figure(scores: Scores, title: str = "") -> Figure:
     """Draw one scene as a PNG: a bar for every true animal, coloured by the track that follows it.
 
     The nine colours come round in tints and shades when there are more tracks; the track's number stands in each run
@@ -34,12 +48,8 @@ def draw_timeline(scores: Scores, path: str | Path, title: str = "") -> None:
 
     Parameters
     ----------
-    scores : Scores
-        As `evaluate` gives them.
-    path : str or Path
-        PNG to write, complete or not at all.
-    title : str
-        Name of the scene or method.
+    scores : as `evaluate` gives them.
+    title : name of the scene or method.
     """
     rows_in = min(max(0.26 * len(scores.pairs.truth.ids), 0.6), 30.0)
     height = _TOP_IN + rows_in + _GAP_IN + _COUNTS_IN + _BOTTOM_IN
@@ -55,8 +65,7 @@ def draw_timeline(scores: Scores, path: str | Path, title: str = "") -> None:
     _draw_bars(bars, scores)
     _draw_counts(counts, scores)
     _draw_words(figure, bars, scores, title)
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, format="png", metadata={"Software": None})
+    return figure
 
 
 def _runs(scores: Scores) -> tuple[Ints, Ints, Floats, Floats]:

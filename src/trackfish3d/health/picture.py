@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from ..cameras import Camera, CameraRig
 from ..core.files import atomic_path
 from ..recordings import Detections
 from .agreement import Sample, ViewErrors, meeting_points, pair_errors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999933")
@@ -30,9 +33,13 @@ def animals(rig: CameraRig, detections: Detections, frames: int = 60) -> Array:
 
 def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
     """Write a PNG: the rig in 3D, and along each world axis."""
-    import matplotlib
+    figure = rig_figure(rig, points)
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=90, format="png")
 
-    matplotlib.use("Agg")
+
+def rig_figure(rig: CameraRig, points: Array) -> "Figure":
+    """Draw the rig in 3D, and along each world axis; ``points`` (N, 3) show where the animals are, world units."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 9), layout="constrained")
@@ -70,8 +77,7 @@ def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
         axis.set(xlabel=f"{h} ({rig.units})", ylabel=f"{v} ({rig.units})", aspect="equal")
         axis.set_title(f"along {({'x', 'y', 'z'} - {h, v}).pop()}", fontsize=11)
         axis.grid(alpha=0.3)
-    with atomic_path(path) as temporary:
-        figure.savefig(temporary, dpi=90, format="png")
+    return figure
 
 
 def _frustum(camera: Camera, target: Array) -> list[Array]:

@@ -1,7 +1,6 @@
 """What a tracking method returns: tracks, where to distrust them, what made them, and what to say about it."""
 
 import html
-import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from pydantic import BaseModel
 
 from .. import __version__
 from ..core.errors import InputError
-from ..core.files import atomic_path
+from ..core.files import write_json
 from ..recordings import Recording, Tracks, write_table, write_tracks_csv
 from .postprocess import fill_gaps, numbering, remove_ghosts, renumber
 from .suspects import Suspect, suspects_path, write_suspects
@@ -54,6 +53,12 @@ class Result:
         return replace(self, tracks=renumber(tracks, names), suspects=tuple(known))
 
     @property
+    def body_length(self) -> float | None:
+        """Length of an animal that the method estimated, world units; None where it did not."""
+        known = getattr(self.model, "body_length", None) or getattr(self.settings, "body_length", None)
+        return None if known is None else float(known)
+
+    @property
     def observed(self) -> float:
         """Share of points that were seen and not filled in."""
         return float(self.tracks.observed.mean()) if len(self.tracks) else 0.0
@@ -79,9 +84,10 @@ class Result:
             else:
                 raise InputError(f"{path}: tracks are written as .csv or .parquet")
         settings = None if self.settings is None else self.settings.model_dump(mode="json")
-        content = {"method": self.method, "settings": settings, "trackfish3d": __version__}
-        with atomic_path(path.with_suffix(".settings.json")) as temporary:
-            temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        content: dict[str, Any] = {"method": self.method, "settings": settings, "trackfish3d": __version__}
+        if (length := self.body_length) is not None:
+            content["body_length"] = length
+        write_json(path.with_suffix(".settings.json"), content)
         if self.suspects:
             write_suspects(self.suspects, suspects_path(path))
         else:

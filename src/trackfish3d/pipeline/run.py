@@ -285,10 +285,10 @@ class Stages:
         """Write the page, and the scores where the truth is known."""
         made = ("tracks.parquet", "tracks.settings.json", "truth.parquet", CHECK)
         inputs = (*self._recorded(), *(self._file(n) for n in made))
-        gate = default_gate(self.rig.units) if self.gate is None else self.gate
 
         def work(progress: Progress) -> str:
             recording = Recording.open(self.folder)
+            gate = default_gate(recording).distance if self.gate is None else self.gate
             page = write_report(recording, gate=gate)
             scores = score(recording.truth, recording.tracks, gate)
             line = str(page)
@@ -297,7 +297,7 @@ class Stages:
                 line += f" (gate {gate:g}: MOTA {100 * c.mota:.1f} %, IDF1 {100 * i.idf1:.1f} %, {c.switches} switches)"
             return line
 
-        return Stage("report", inputs, {"gate": gate}, (self._file("report.html"),), work)
+        return Stage("report", inputs, {"gate": self.gate}, (self._file("report.html"),), work)
 
 
 def _calibration(path: Path, units: str | None, water: str | None) -> CameraRig:

@@ -83,6 +83,27 @@ class Tracks(Columns):
             cameras,
         )
 
+    def array(self) -> Array:
+        """(T, N, 3) positions of every track in every frame from the first to the last, NaN where a track is not.
+
+        Frames begin at ``frame.min()``; tracks are in the order of `identities`.
+        """
+        from .dense import dense
+
+        return dense(self, "an array").position if len(self) else np.zeros((0, 0, 3))
+
+    def to_xarray(self, fps: float, units: str = "") -> Any:
+        """Return an ``xarray.Dataset`` as the package ``movement`` keeps poses.
+
+        Parameters
+        ----------
+        fps : frames a second: time is frame / fps, s.
+        units : unit of the world.
+        """
+        from .dense import to_dataset
+
+        return to_dataset(self, fps, units)
+
     @property
     def identities(self) -> NDArray[np.int64]:
         """(T,) the track numbers, ascending."""

@@ -60,7 +60,7 @@ def collect(
     space = space_of(rig, np.concatenate(known))
     pixels = project_tracks(rig, tracks.position)
     links = link_detections(rig, tracks, detections, pixels)
-    scores = score(truth, tracks, default_gate(recording.units) if gate is None else gate)
+    scores = score(truth, tracks, default_gate(recording).distance if gate is None else gate)
     names = tracks.identities
     outside = int((~_within(tracks.position, space.reach)).sum())
     if outside:

@@ -3,66 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
-from ...cameras import CameraRig
 from ...core.errors import InputError
-from ...synfish.film import write_videos
-from ...synfish.presets import SchoolSettings, preset
-from ...synfish.rigs import common_point, paper_rig, random_rig, tank_rig, tank_water
-from ...synfish.scenes import FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
-from ...synfish.school import School, Water, body_volume, school_statistics, simulate_school
+from ...pipeline.inputs import SPREAD
+from ...pipeline.inputs import simulate as school
+from ...pipeline.inputs import simulate_synfish as benchmark
 from .._progress import Bars
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the new recording.")]
 Detector = Annotated[str, typer.Option(help="ideal: exact masks; detector: the failures of a real one.")]
-SPREAD = "8,6"
-ROOMY = 0.04  # share of the water that a school fills whose length was not asked for
 Video = Annotated[bool, typer.Option("--video", help="Render an RGB video of every camera as well.")]
-
-
-def _rig_and_water(name: str, seed: int, spread: str | None) -> tuple[CameraRig, Water]:
-    """Rig ``0``..``6`` of the paper, ``tank``, or ``random:N``, and the water before it."""
-    if name == "tank":
-        if spread is not None:
-            raise InputError(f"--spread {spread}: the tank has its own water; leave --spread out, or take another rig")
-        return tank_rig(), tank_water()
-    spread = SPREAD if spread is None else spread
-    try:
-        half = [float(v) for v in spread.split(",")]
-        rig = random_rig(int(name[7:]), seed) if name.startswith("random:") else paper_rig(int(name))
-    except ValueError:
-        raise InputError(
-            f"--rig {name} --spread {spread}: a rig is 0 to 6, tank or random:N (2 to 8 cameras), a spread two numbers"
-        ) from None
-    if len(half) != 2 or not min(half) > 0:
-        raise InputError(f"--spread {spread}: give half width and half height of the school's water, as in 8,6")
-    return rig, Water.around(common_point(rig), np.array([half[0], half[0], half[1]]))
-
-
-def _settings(name: str | None, rig: str, length: float | None, fish: int, water: Water) -> SchoolSettings:
-    """Preset with the length asked for; without one, as long as leaves a school of that size room to swim."""
-    settings = preset(name or ("tank" if rig == "tank" else "milling"))
-    if length is None:
-        roomy = (ROOMY * water.volume / (max(fish, 1) * body_volume(1.0))) ** (1 / 3)
-        length = min(settings.length, round(roomy, 2))
-    if not length > 0:
-        raise InputError(f"--length {length}: a fish has a length above 0")
-    return settings.model_copy(update={"length": length})
-
-
-def describe(name: str, school: School) -> str:
-    """One line of statistics: how the school swam, and that it kept the rules."""
-    s = school_statistics(school)
-    return (
-        f"{name}: speed {s['mean_speed']:.3f} a frame ({s['speed_body_lengths']:.3f} body lengths), "
-        f"turning {s['mean_turn_deg']:.2f} deg a frame (largest {s['largest_turn_deg']:.1f}), "
-        f"largest step {s['largest_step']:.2f} x cruising speed, nearest bodies {s['clearance']:.3f} apart, "
-        f"nearest wall {s['margin']:.3f}, blocked {100 * s['standstill']:.1f} % of the time"
-    )
 
 
 @app.callback(invoke_without_command=True)
@@ -87,22 +40,22 @@ def simulate(
         return
     if out is None:
         raise InputError("simulate: give the folder of the new recording with --out, or call 'simulate synfish'")
-    if fish > 1000:
-        raise InputError(f"--fish {fish}: at most 1000")
-    if seed < 0:
-        raise InputError(f"--seed {seed}: a seed is zero or more")
-    cameras, water = _rig_and_water(rig, seed, spread)
-    refuse_leftovers(out, cameras.names if video else ())
-    settings = _settings(preset_name, rig, length, fish, water)
-    school = simulate_school(settings, water, fish, frames, seed, sick)
-    fps = 60.0 if rig == "tank" else FPS
     with Bars() as bars:
-        what = f"{fish} fish, rig {rig}, seed {seed}"
-        recording = write_school(school, cameras, out, detector, seed, fps, what, bars.start(out.name))
-        if video:
-            write_videos(school, cameras, out, fps, seed, bars.start(f"{out.name} video"))
-    print(describe(out.name, school))
-    print(f"{out}: {fish} fish of length {settings.length:g}, {frames} frames, {len(recording.detections)} detections")
+        school(
+            out,
+            fish,
+            rig,
+            frames,
+            seed,
+            preset_name=preset_name,
+            detector=detector,
+            sick=sick,
+            length=length,
+            spread=spread,
+            video=video,
+            progress=bars,
+            say=_say,
+        )
 
 
 @app.command()
@@ -114,18 +67,12 @@ def synfish(
     video: Video = False,
 ) -> None:
     """Write the SynFish benchmark: 8 train and 6 test scenes, 30 fish, 100 fish, a sick fish."""
-    if seed_offset < 0:
-        raise InputError(f"--seed-offset {seed_offset}: give zero or more")
     names = None if scenes is None else [name.strip() for name in scenes.split(",")]
     if names is not None and not all(names):
         raise InputError(f"--scenes '{scenes}': a name is empty; give names with commas between, as in test1,test2")
-    chosen: list[Scene] = benchmark_scenes(names)
-    for scene in chosen:
-        folder = out / scene.name
-        refuse_leftovers(folder, paper_rig(scene.rig).names if video else ())
-        with Bars() as bars:
-            recording, school = write_scene(scene, folder, detector, seed_offset, bars.start(scene.name))
-            if video:
-                seed = scene.seed + 1000 * seed_offset
-                write_videos(school, recording.rig, folder, FPS, seed, bars.start(f"{scene.name} video"))
-        print(describe(scene.name, school), flush=True)
+    with Bars() as bars:
+        benchmark(out, names, seed_offset=seed_offset, detector=detector, video=video, progress=bars, say=_say)
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

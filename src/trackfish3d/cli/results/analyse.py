@@ -1,6 +1,5 @@
 """``trackfish3d analyse``: from tracks to behaviour."""
 
-import json
 import sys
 from enum import Enum
 from pathlib import Path
@@ -10,28 +9,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from ... import __version__
 from ...behaviour.abnormal.paper import METHODS, WindowScores
 from ...behaviour.abnormal.scores import score_default, score_published, score_published_view
-from ...behaviour.analysis import Behaviour, analyse, world_of
+from ...behaviour.analysis import Behaviour
 from ...behaviour.settings import AnalysisSettings
-from ...behaviour.streaming.blocks import TrackSource
 from ...behaviour.streaming.netcdf import write_netcdf
-from ...behaviour.streaming.output import TableFolder, whole_tables
+from ...behaviour.streaming.output import TableFolder
 from ...core.errors import InputError
-from ...core.files import inside, write_json
 from ...core.settings import make_settings, parse_settings, setting_lines
 from ...evaluation.gate import default_gate
+from ...pipeline.results import analyse
 from ...recordings import Recording, read_tracks
 from ...report import write_report
-from ...report.behaviour import FIGURES, figures_of
 from .._progress import Bars
 
-_AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 _SHOWN = 40
 
 
@@ -77,36 +71,19 @@ def command(
     source = Recording.open(recording)
     if abnormal is not None and source.truth is None:
         raise InputError(f"--abnormal {abnormal}: {recording} has no truth to compare with")
-    folder = inside(source.folder, "behaviour", FIGURES).parent if out is None else out
-    axis = source.rig.up if up is None else _axis(up)
-    world = world_of(source.rig, source.fps, axis)
-    path = source.folder / "tracks.parquet"
-    if tracks is None and not path.is_file():
-        raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
-    points = TrackSource(path=path) if tracks is None else TrackSource(read_tracks(tracks))
-    about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
-    with TableFolder(folder, format.value, about) as tables, Bars() as bars:
-        found = analyse(points, world, chosen, tables, bars.start("frames"))
-        for name, table in whole_tables(found).items():
-            tables(name, table)
-    write_json(folder / FIGURES, figures_of(found, path if tracks is None else tracks), indent=None)
-    write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
+    if report and out is not None:
+        raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
+    with Bars() as bars:
+        found = analyse(source, tracks, out, settings=given, up=up, format=format.value, progress=bars.start("frames"))
+    tables = found.tables
     if netcdf:
-        write_netcdf(_points(tables), found.plan, folder / "behaviour.nc", source.folder.name)
-    _print(found, world.surface_world is None)
-    print(f"{', '.join(f'{name} {rows}' for name, rows in tables.rows.items())} rows: {folder}")
+        write_netcdf(_points(tables), found.behaviour.plan, tables.folder / "behaviour.nc", source.folder.name)
+    _print(found.behaviour, found.guessed)
+    print(f"{', '.join(f'{name} {rows}' for name, rows in tables.rows.items())} rows: {tables.folder}")
     if abnormal is not None:
         _score(source, tracks, abnormal, tables)
     if report:
-        if out is not None:
-            raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
         print(write_report(source, tracks=tracks))
-
-
-def _axis(name: str) -> NDArray[np.float64]:
-    if name not in _AXES:
-        raise InputError(f"--up {name}: choose one of {', '.join(_AXES)}")
-    return np.array(_AXES[name], dtype=np.float64)
 
 
 def _points(tables: TableFolder) -> pa.Table:
@@ -170,7 +147,7 @@ def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableF
     if missing:
         raise InputError(f"--abnormal {abnormal}: the truth has no identity {missing[0]}")
     found = source.tracks if tracks is None else read_tracks(tracks)
-    gate = default_gate(source.units)
+    gate = default_gate(source).distance
     rows: list[tuple[str, str, WindowScores]] = []
     results = {"3D": score_published(found, truth, known, gate)}
     if (source.folder / "detections.parquet").is_file():

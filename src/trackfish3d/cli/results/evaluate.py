@@ -14,6 +14,7 @@ from ...core.errors import InputError
 from ...evaluation import evaluate
 from ...evaluation.association import association_of_tracks
 from ...evaluation.blind import held_out_error, track_lengths
+from ...evaluation.gate import default_gate
 from ...evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
 from ...evaluation.timeline import draw_timeline
 from ...pipeline.tracking import load_truth
@@ -42,7 +43,7 @@ def command(
     ] = None,
     gate: Annotated[
         float | None,
-        typer.Option(help="Greatest distance of a match, world units: 1 for SynFish (fish 3 long), 0.5 cm for 3D-ZeF."),
+        typer.Option(help="Greatest distance of a match, world units; a third of the estimated body length otherwise."),
     ] = None,
     format: Annotated[Format, typer.Option(help="How to print; csv and json hold every score.")] = Format.terminal,
     json: Annotated[bool, typer.Option("--json", help="Same as --format json.")] = False,
@@ -64,8 +65,13 @@ def command(
         rows = {name: _blind_scores(path) for name, path in zip(names, tracks, strict=True)}
         print_table(ScoreTable(rows, BLIND), Format.json if json else format, "without truth")
         return
+    why = ""
     if gate is None:
-        raise InputError("--gate is missing: the greatest distance of a match in world units, about a third of a body")
+        if not (len(tracks) == 1 and tracks[0].is_dir()):
+            raise InputError(
+                "--gate is missing: the greatest distance of a match, world units, about a third of a body"
+            )
+        gate, why = default_gate(Recording.open(tracks[0]))
     if not 0 < gate < np.inf:
         raise InputError(f"--gate {gate:g}: give a distance above zero, in world units")
     known = load_truth(truth)
@@ -88,7 +94,7 @@ def command(
     print_table(
         ScoreTable(rows, (*columns, COMPAT) if compat else columns),
         Format.json if json else format,
-        f"truth {truth}, gate {gate:g}",
+        f"truth {truth}, gate {gate:g}{f' ({why})' if why else ''}",
     )
 
 

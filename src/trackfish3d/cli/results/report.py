@@ -6,21 +6,21 @@ from typing import Annotated
 
 import typer
 
-from ...recordings import Recording
-from ...report import write_report
+from ...pipeline.results import write_report
 
 
 def command(
     recording: Annotated[Path, typer.Argument(help="A recording's folder.")],
-    out: Annotated[Path | None, typer.Option(help="The page to write [default: report.html in the recording].")] = None,
+    out: Annotated[Path | None, typer.Option(help="The page to write; report.html in the recording otherwise.")] = None,
     tracks: Annotated[Path | None, typer.Option(help="Tracks to show instead of the recording's own.")] = None,
     gate: Annotated[
-        float | None, typer.Option(help="Distance of a match, world units [default: 1.0; 0.5 where units are cm].")
+        float | None,
+        typer.Option(help="Distance of a match, world units; a third of the estimated body length otherwise."),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write one self-contained page: 3D trajectories, camera views, residuals, timelines, scores."""
-    path = write_report(Recording.open(recording), out, tracks, gate)
+    path = write_report(recording, out, tracks, gate)
     print(f"{path} ({path.stat().st_size / 1e6:.2f} MB)")
     if open_page:
         webbrowser.open(path.resolve().as_uri())

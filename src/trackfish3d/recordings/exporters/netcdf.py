@@ -7,9 +7,9 @@ import numpy as np
 from ... import __version__
 from ...core.errors import MissingExtraError
 from ...core.files import atomic_path
+from ..dense import animal_name, dense
 from ..recording import Recording
 from ..tracks import Tracks
-from ._dense import animal_name, dense
 
 
 def write_netcdf(recording: Recording, tracks: Tracks, path: Path) -> list[str]:

@@ -10,9 +10,9 @@ import numpy as np
 from ... import __version__
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
+from ..dense import animal_name
 from ..recording import Recording
 from ..tracks import Tracks
-from ._dense import animal_name
 
 METRES = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 UNKNOWN_START = datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
+from ..dense import animal_name
 from ..recording import Recording
 from ..tracks import Tracks
-from ._dense import animal_name
 
 
 def write_rrd(recording: Recording, tracks: Tracks, path: Path) -> list[str]:

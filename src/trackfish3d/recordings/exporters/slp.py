@@ -9,10 +9,10 @@ from scipy.spatial.transform import Rotation
 
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import atomic_path
+from ..dense import animal_name
 from ..detections import Detections
 from ..recording import Recording
 from ..tracks import Tracks
-from ._dense import animal_name
 
 
 def write_slp(recording: Recording, tracks: Tracks, path: Path) -> list[str]:

@@ -1,0 +1,198 @@
+"""What is done with finished tracks, each in one call: scores, behaviour, report, exports."""
+
+import html
+import json
+import webbrowser
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import __version__
+from ..behaviour.analysis import Behaviour, world_of
+from ..behaviour.analysis import analyse as analyse_tracks
+from ..behaviour.settings import AnalysisSettings
+from ..behaviour.streaming.blocks import TrackSource
+from ..behaviour.streaming.output import TableFolder, whole_tables
+from ..core.errors import InputError
+from ..core.files import inside, write_json
+from ..core.progress import Progress
+from ..core.settings import make_settings
+from ..evaluation import Scores
+from ..evaluation import evaluate as score_points
+from ..evaluation.gate import default_gate
+from ..methods.result import Result
+from ..recordings import Recording, Tracks, Truth, read_tracks
+from ..recordings.exporters import export_tracks
+from ..report import build_report
+from ..report import write_report as write_page
+from ..report.behaviour import FIGURES, figures_of
+from .tracking import Source, load_truth, open_recording
+
+AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
+
+
+def evaluate(
+    tracks: Recording | Result | Tracks | str | Path,
+    truth: Recording | Truth | str | Path | None = None,
+    gate: float | None = None,
+) -> Scores:
+    """Score tracks against the truth.
+
+    Parameters
+    ----------
+    tracks : a recording with tracks, a result, tracks, or a file of tracks.
+    truth : the truth, or where it is; by default that of the recording given first.
+    gate : largest distance of a match, world units; by default a third of the body length that the tracker estimated.
+    """
+    found, home = _tracks_of(tracks)
+    known = _truth_of(home if truth is None else truth)
+    if gate is None:
+        if home is None:
+            raise InputError("gate is missing: the largest distance of a match in world units, about a third of a body")
+        gate = default_gate(home).distance
+    return score_points(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate)
+
+
+def _tracks_of(source: Recording | Result | Tracks | str | Path) -> tuple[Tracks, Recording | None]:
+    if isinstance(source, Tracks):
+        return source, None
+    if isinstance(source, Result):
+        return source.tracks, None
+    if isinstance(source, Recording) or Path(source).is_dir():
+        home = open_recording(source)
+        return home.tracks, home
+    return read_tracks(source), None
+
+
+def _truth_of(source: Recording | Truth | str | Path | None) -> Truth:
+    if isinstance(source, Truth):
+        return source
+    if source is None:
+        raise InputError("truth: is missing; give a recording that has one, or a file")
+    return load_truth(source.folder if isinstance(source, Recording) else Path(source))
+
+
+def analyse(
+    recording: Source,
+    tracks: str | Path | None = None,
+    out: str | Path | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    up: str | None = None,
+    format: Literal["parquet", "csv"] = "parquet",
+    progress: Progress | None = None,
+) -> "Analysis":
+    """Measure swimming and schooling, find abnormal animals, write tables and figures.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    tracks : file of tracks to analyse instead of the recording's own.
+    out : folder of the tables; ``behaviour`` in the recording by default.
+    settings : of the analysis, by name; those of the detection of abnormal animals as ``anomaly.NAME``.
+    up : world axis that points up, as in ``-z``; by the cameras otherwise.
+    format : of the tables.
+    progress : called with frames done and frames in all.
+    """
+    source = open_recording(recording)
+    chosen = make_settings(AnalysisSettings, settings or {}, "analyse")
+    if up is not None and up not in AXES:
+        raise InputError(f"--up {up}: choose one of {', '.join(AXES)}")
+    folder = inside(source.folder, "behaviour", FIGURES).parent if out is None else Path(out)
+    world = world_of(source.rig, source.fps, source.rig.up if up is None else np.array(AXES[up], float))
+    own = source.folder / "tracks.parquet"
+    if tracks is None and not own.is_file():
+        raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
+    points = TrackSource(path=own) if tracks is None else TrackSource(read_tracks(tracks))
+    about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
+    with TableFolder(folder, format, about) as tables:
+        found = analyse_tracks(points, world, chosen, tables, progress)
+        for name, table in whole_tables(found).items():
+            tables(name, table)
+    write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks)), indent=None)
+    write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
+    return Analysis(found, tables, world.surface_world is None)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found, the ``tables`` that were written, and whether the surface is a guess (``guessed``)."""
+
+    behaviour: Behaviour
+    tables: TableFolder
+    guessed: bool
+
+    @property
+    def animals(self) -> Any:
+        """A row for every animal, as a pandas table."""
+        return self.behaviour.fish.to_pandas()
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name} {count}" for name, count in self.tables.rows.items())
+        return f"<Analysis of {len(self.behaviour.survey.track)} tracks: {rows} rows in {self.tables.folder}>"
+
+    def _repr_html_(self) -> str:
+        table: str = self.animals.to_html(index=False, float_format="%.3g")
+        return table
+
+
+def write_report(
+    recording: Source, out: str | Path | None = None, tracks: str | Path | None = None, gate: float | None = None
+) -> Path:
+    """Write one self-contained page: 3D trajectories, camera views, residuals, timelines, scores.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    out : the page; ``report.html`` in the recording by default.
+    tracks : file of tracks to show instead of the recording's own.
+    gate : largest distance of a match, world units, where the truth is known.
+    """
+    return write_page(open_recording(recording), out, tracks, gate)
+
+
+def export(recording: Source, format: str, out: str | Path, tracks: str | Path | None = None) -> list[str]:
+    """Write tracks in the format of another tool; returns what could not be written, a line each.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    format : one of `trackfish3d.recordings.exporters.FORMATS`.
+    out : the file.
+    tracks : file of tracks to write instead of the recording's own.
+    """
+    source, path = open_recording(recording), Path(out)
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name a file")
+    return export_tracks(source, path, format, source.tracks if tracks is None else read_tracks(tracks))
+
+
+@dataclass(frozen=True)
+class Page:
+    """The report of a recording, shown where it is looked at: in a notebook as a frame, else in the browser."""
+
+    recording: Recording
+    height: int = 720
+
+    def open(self) -> Path:
+        """Write the page beside the recording and open it in the browser."""
+        path = write_page(self.recording)
+        webbrowser.open(path.resolve().as_uri())
+        return path
+
+    def _repr_html_(self) -> str:
+        text = html.escape(build_report(self.recording, self.recording.tracks), quote=True)
+        return f'<iframe srcdoc="{text}" style="width:100%;height:{self.height}px;border:0"></iframe>'
+
+
+def show(recording: Source) -> Page:
+    """Return the report of a recording; a notebook shows it, and ``.open()`` opens it in the browser.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    """
+    return Page(open_recording(recording))

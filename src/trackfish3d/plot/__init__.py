@@ -1,0 +1,7 @@
+"""Pictures of what a recording holds, drawn with Matplotlib: each call returns the figure."""
+
+from .rig import rig
+from .timeline import timeline
+from .trajectories import trajectories
+
+__all__ = ["rig", "timeline", "trajectories"]
