@@ -10,7 +10,8 @@ from pydantic import Field
 
 from ...core.device import pick_device
 from ...media.video import Picture, Video
-from ..background.detector import BackgroundDetector, BackgroundSettings
+from ..background.detector import BackgroundDetector
+from ..background.settings import BackgroundSettings
 from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import Placing, cut_mask, keep_distinct
