@@ -109,8 +109,8 @@ def test_videos_are_h264_of_the_right_size_and_same_seed_gives_same_bytes(small_
     one = CameraRig((rig[0],), rig.units)
     done = []
     for folder in ("a", "b"):
-        write_videos(short, one, tmp_path / folder, 30.0, 3, done.append)
-    assert done == [1, 2, 3, 4] * 2
+        write_videos(short, one, tmp_path / folder, 30.0, 3, lambda n, total: done.append((n, total)))
+    assert done == [(n, 4) for n in (1, 2, 3, 4)] * 2
     path = tmp_path / "a" / "videos" / "cam0.mp4"
     assert path.read_bytes() == (tmp_path / "b" / "videos" / "cam0.mp4").read_bytes()
     with av.open(str(path)) as container:

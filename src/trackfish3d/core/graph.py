@@ -1,11 +1,19 @@
 """Sets that grow together (union-find), for use inside compiled code."""
 
+import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 
 @njit(cache=True)
-def find_root(parent, i):  # type: ignore[no-untyped-def]
-    """Return the root of member ``i``; ``parent`` (N,) int64, halved on the way."""
+def find_root(parent: NDArray[np.int64], i: int) -> int:
+    """Return the root of a member.
+
+    Parameters
+    ----------
+    parent : (N,) member above each, a root's being itself; ways to the root are halved.
+    i : the member.
+    """
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -13,7 +21,14 @@ def find_root(parent, i):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def unite(parent, i, j):  # type: ignore[no-untyped-def]
-    """Make the sets of members ``i`` and ``j`` one; the smaller root stays."""
+def unite(parent: NDArray[np.int64], i: int, j: int) -> None:
+    """Make the sets of two members one; the smaller root stays.
+
+    Parameters
+    ----------
+    parent : (N,) member above each.
+    i : one member.
+    j : the other.
+    """
     a, b = find_root(parent, i), find_root(parent, j)
     parent[max(a, b)] = min(a, b)

@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..core.graph import find_root, unite
+
 
 @njit(cache=True)
 def _complete_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -139,23 +141,13 @@ def _components(
     """Sort edges by connected component: edge numbers (E,), and where each component begins (K + 1,)."""
     parent = np.arange(n_rows + n_columns)
     for e in range(row.shape[0]):
-        a = row[e]
-        b = n_rows + column[e]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
-        parent[max(a, b)] = min(a, b)
+        unite(parent, row[e], n_rows + column[e])
 
     label = np.full(n_rows, -1, np.int64)  # the root is the smallest node of a component, hence a row
     root = np.empty(row.shape[0], np.int64)
     count = 0
     for e in range(row.shape[0]):
-        a = row[e]
-        while parent[a] != a:
-            a = parent[a]
+        a = find_root(parent, row[e])
         if label[a] < 0:
             label[a] = count
             count += 1

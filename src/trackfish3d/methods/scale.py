@@ -14,6 +14,19 @@ from ..recordings.detections import Detections
 from .groups import Groups
 
 Array = NDArray[np.float64]
+_FRAMES = 100  # from which lengths are estimated
+
+
+def middle_frames(detections: Detections) -> NDArray[np.int64]:
+    """Return places (K,) in `Detections.frames` of a stretch in the middle, from which lengths are estimated.
+
+    Parameters
+    ----------
+    detections : of the whole recording.
+    """
+    count = len(detections.frames)
+    first = max(count // 2 - _FRAMES // 2, 0)
+    return np.arange(first, min(first + _FRAMES, count))
 
 
 @dataclass(frozen=True)

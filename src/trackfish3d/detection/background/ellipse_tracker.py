@@ -24,6 +24,14 @@ _ROUNDS = 8
 _NOISE = 25.0  # variance of a level, quarters of a standard deviation squared
 _TRUST = 0.5  # how far an animal's tone counts beside its place
 _HIDDEN = 0.2  # share of its area below which an animal counts as hidden
+_PIECE = 0.6  # typical areas below which a blob may be a piece of an animal
+_COMPLETE = 1.2  # of the animals' areas, what a piece and the blob that it completes may have together
+_PART, _MOST = 0.35, 0.6  # share of an animal, or of a blob, that must lie in the other to belong to it
+_SMALLER, _LARGER = 0.4, 2.5  # ratio of areas within which a blob may be an animal that was near
+_BEHIND, _SUM = 1.3, 0.75  # areas of the one, and of all together, below which the others are behind it
+_BENT = 1.5  # of its area, what a bent animal may have
+_TURN, _CALM = 0.4, 0.8  # share of a surprise that velocity takes up, and that it keeps a frame out of sight
+_RENEW = 0.5  # share of a new look that the memory takes up
 
 
 @dataclass(eq=False)
@@ -83,7 +91,7 @@ class EllipseTracker:
                 fresh += rest
         self.missed += frames
         self.missed[seen] = 0
-        self.velocity[self.missed > 0] *= 0.8
+        self.velocity[self.missed > 0] *= _CALM
         self._forget()
         fresh = [blob for blob in fresh if blob.level >= clear]
         for blob in fresh:
@@ -105,7 +113,7 @@ class EllipseTracker:
             if owners[b]:
                 continue
             host = -1
-            if blob.area < 0.6 * appearance.typical and overlap[b].any():
+            if blob.area < _PIECE * appearance.typical and overlap[b].any():
                 fish = int(overlap[b].argmax())
                 host = next((h for h, mine in enumerate(owners) if fish in mine), -1)
             if host >= 0 and self._completes(blob, parts[host], owners[host], appearance):
@@ -118,7 +126,7 @@ class EllipseTracker:
         """Whether a piece and the blob beside it together are about as large as the animals that were there."""
         together = piece.area + host.area
         return bool(
-            together < 1.2 * max(self.area[fish].sum(), appearance.typical * len(fish))
+            together < _COMPLETE * max(self.area[fish].sum(), appearance.typical * len(fish))
             and together <= appearance.largest
         )
 
@@ -138,7 +146,7 @@ class EllipseTracker:
             )
             if len(near):
                 inside = ellipse_kernels.overlaps(blob.pixels(), self.mean[near], self.cov[near])
-                out[b, near] = np.where((inside > 0.35 * self.area[near]) | (inside > 0.6 * blob.area), inside, 0)
+                out[b, near] = np.where((inside > _PART * self.area[near]) | (inside > _MOST * blob.area), inside, 0)
         self._reach_out(blobs, out)
         return out
 
@@ -151,7 +159,7 @@ class EllipseTracker:
         apart = np.linalg.norm(centre[:, None] - self.mean[None, free_f], axis=2)
         limit = 2 * np.sqrt(self.cov[free_f, 0] + self.cov[free_f, 2])
         ratio = np.array([blobs[b].area for b in free_b])[:, None] / self.area[None, free_f]
-        cost = np.where((apart < limit) & (ratio > 0.4) & (ratio < 2.5), apart, np.inf)
+        cost = np.where((apart < limit) & (ratio > _SMALLER) & (ratio < _LARGER), apart, np.inf)
         while np.isfinite(cost).any():
             i, j = np.unravel_index(int(np.argmin(cost)), cost.shape)
             overlap[free_b[i], free_f[j]] = 1
@@ -165,7 +173,7 @@ class EllipseTracker:
         if len(grown) > 1 and looks_single(blob, appearance):
             largest = max(grown, key=lambda k: self.area[k])
             others = [k for k in grown if k != largest]
-            hidden = blob.area < min(1.3 * self.area[largest], 0.75 * self.area[grown].sum())
+            hidden = blob.area < min(_BEHIND * self.area[largest], _SUM * self.area[grown].sum())
             halves = self.alone[others].max() < _PROVEN  # they were apart for a moment only
             whole = (
                 max(blob.area, self.area[grown].sum()) < _ONE * appearance.typical
@@ -180,7 +188,7 @@ class EllipseTracker:
     def _only_bent(self, k: int, blob: Blob, appearance: Appearance) -> bool:
         """Whether a blob is the animal that was alone here a moment ago, of about the same size, however it bends."""
         one = self.alone[k] >= _GROWN_UP and self.area[k] < _ONE * appearance.typical
-        return bool(one and blob.area < 1.5 * self.area[k])
+        return bool(one and blob.area < _BENT * self.area[k])
 
     def _share(
         self, fish: list[int], blob: Blob, level: NDArray[np.uint8], appearance: Appearance
@@ -215,10 +223,10 @@ class EllipseTracker:
 
     def _see(self, k: int, blob: Blob, level: NDArray[np.uint8], apart: bool) -> None:
         mean, cov = _moments(blob)
-        self.velocity[k] += 0.4 * (mean - self.mean[k])
+        self.velocity[k] += _TURN * (mean - self.mean[k])
         self.mean[k] = mean
         if apart:
-            share = 0.5 if self.alone[k] else 1.0
+            share = _RENEW if self.alone[k] else 1.0
             self.cov[k] += share * (cov - self.cov[k])
             self.area[k] += share * (blob.area - self.area[k])
             self.tone[k] += share * (_tone(blob, level) - self.tone[k])

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ...core.device import pick_device
 from ...core.errors import InputError, MissingExtraError
-from ..learned.torch_glue import pick_device, repair_torchvision, require_torch
+from ..learned.torch_glue import repair_torchvision, require_torch
 from ..learned.transformers_glue import image_facts, load_pretrained, require_transformers
 
 _PURPOSE = "features"

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from ...core.device import pick_device
 from ...media.video import Picture, Video
-from ..background.detector import BackgroundDetector, BackgroundSettings
+from ..background.detector import BackgroundDetector
+from ..background.settings import BackgroundSettings
 from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import Placing, cut_mask, keep_distinct
 from .common import LearnedDetector, WeightsSettings
-from .torch_glue import pick_device, use_threads
+from .torch_glue import use_threads
 from .transformers_glue import image_facts, load_pretrained, picture_tensor, require_transformers
 
 Array = NDArray[np.float64]

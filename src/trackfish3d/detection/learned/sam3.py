@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from ...core.device import pick_device
 from ...core.errors import InputError
 from ...media.video import Picture, Video
 from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import Placing, cut_mask, keep_distinct
 from .common import LearnedDetector, WeightsSettings
-from .torch_glue import pick_device, use_threads
+from .torch_glue import use_threads
 from .transformers_glue import image_facts, load_pretrained, picture_tensor, require_transformers
 
 _VISUAL = "visual"  # the word with which the network was trained to take boxes alone

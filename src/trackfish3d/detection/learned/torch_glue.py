@@ -1,11 +1,11 @@
-"""PyTorch for detectors: the device, and a torchvision that can be imported."""
+"""PyTorch for detectors: its threads, and a torchvision that can be imported."""
 
 import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import InputError, MissingExtraError
+from ...core.errors import MissingExtraError
 
 _library: Any = None
 
@@ -17,21 +17,6 @@ def require_torch(extra: str, purpose: str) -> Any:
     except ImportError:
         raise MissingExtraError("PyTorch", extra, purpose) from None
     return torch
-
-
-def pick_device(name: str | None) -> str:
-    """Device by name; the first GPU, or the CPU where there is none, without one."""
-    import torch
-
-    if name is None:
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        torch.zeros(1, device=name)
-    except (RuntimeError, AssertionError, ValueError, NotImplementedError) as error:
-        raise InputError(f"device {name}: cannot be used here ({str(error).splitlines()[0][:120]})") from None
-    return name
 
 
 def use_threads(threads: int) -> None:

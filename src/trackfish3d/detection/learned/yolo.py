@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from ...core.device import pick_device
 from ...core.errors import InputError, MissingExtraError
 from ...media.video import Picture, Video
 from ..base import FrameDetections
 from ..masks.blobs import Blob
 from ..masks.outlines import blob_from_mask
 from .common import LearnedDetector, WeightsSettings
-from .torch_glue import pick_device, repair_torchvision, require_torch, use_threads
+from .torch_glue import repair_torchvision, require_torch, use_threads
 
 _TASKS = ("detect", "segment")
 

@@ -3,6 +3,8 @@
 import numpy as np
 from numba import njit
 
+from ...core.graph import find_root, unite
+
 ROW, START, END = 0, 1, 2  # columns of a table of runs; a run covers START <= x < END
 
 
@@ -33,14 +35,6 @@ def find_runs(level, low):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _root(parent, i):  # type: ignore[no-untyped-def]
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
-@njit(cache=True, nogil=True)
 def connect_runs(runs, gap):  # type: ignore[no-untyped-def]
     """Component (R,) of each run and their number; runs belong together when at most ``gap`` pixels lie between them.
 
@@ -54,13 +48,11 @@ def connect_runs(runs, gap):  # type: ignore[no-untyped-def]
             first += 1
         for j in range(first, i):
             if runs[j, START] <= runs[i, END] + gap and runs[i, START] <= runs[j, END] + gap:
-                a, b = _root(parent, i), _root(parent, j)
-                if a != b:
-                    parent[max(a, b)] = min(a, b)
+                unite(parent, i, j)
     label = np.full(count, -1, np.int64)
     number = 0
     for i in range(count):
-        root = _root(parent, i)
+        root = find_root(parent, i)
         if label[root] < 0:
             label[root] = number
             number += 1

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import Field
 
+from ...core.device import pick_device
 from ...core.errors import InputError
 from ...core.files import atomic_path, renew_folder
-from ..learned.torch_glue import pick_device
 from ..learned.yolo import import_ultralytics, load_yolo
 from .training_set import SetReport, SetSettings
 

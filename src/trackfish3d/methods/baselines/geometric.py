@@ -21,7 +21,7 @@ from ..base import Method, MethodSettings
 from ..groups import Groups, groups_to_tracks
 from ..matching import POINT_ERROR, Array, Flags, Ints, greedy_match, group_frames, hungarian_match
 from ..result import Result
-from ..scale import Scale, box_size, estimate_scale
+from ..scale import Scale, box_size, estimate_scale, middle_frames
 
 # Chosen once, on the eight SynFish train scenes (benchmarks/choose_gates.py): mean MOTA changes by less than half a
 # point over gates of 0.5 to 1 body length and over fourfold noise; the smallest gate of that plateau was taken.
@@ -29,7 +29,6 @@ GATE_LENGTHS = 0.5
 MEASUREMENT_STEPS = 1.0
 ACCELERATION_STEPS = 0.2
 STEPS_A_LENGTH = 10.0  # stands in for a length that points do not show
-SCALE_FRAMES = 100
 
 
 class GeometricSettings(MethodSettings):
@@ -122,9 +121,8 @@ class GeometricMethod(Method):
         if None not in self.settings.model_dump().values():
             return self
         ready = type(self)(self.settings.model_copy(update=resolve_error(self.settings, rig, detections)))
-        middle = max(len(detections.frames) // 2 - SCALE_FRAMES // 2, 0)
-        frames = np.arange(middle, min(middle + SCALE_FRAMES, len(detections.frames)))
-        scale = estimate_scale(rig, detections, ready.first_groups(rig, detections, frames))
+        first = ready.first_groups(rig, detections, middle_frames(detections))
+        scale = estimate_scale(rig, detections, first)
         return type(self)(ready.settings.model_copy(update=resolve_lengths(ready.settings, scale)))
 
     def first_groups(self, rig: CameraRig, detections: Detections, frames: Ints) -> Groups:

@@ -12,6 +12,7 @@ from numba import njit
 
 OUTLIER = 0.15  # share of detections whose size and shape say nothing: covered, merged, cut
 ROUND = 1.3  # below this ratio of axes a mask has no direction
+COVER = 0.1225  # of a size squared: animals nearer than 0.35 of their size cover each other
 
 
 @njit(cache=True, error_model="numpy")
@@ -89,5 +90,5 @@ def chances(pixel, seen, sizes, memory_size, shown, clear, hidden, typical, out)
             for s in range(seen.shape[0]):
                 if s != t and shown[s] and seen[s, c]:
                     nearest = min(nearest, (pixel[s, c, 0] - u) ** 2 + (pixel[s, c, 1] - v) ** 2)
-            cover = math.exp(-nearest / (0.1225 * size * size)) if size > 0.0 else 0.0
+            cover = math.exp(-nearest / (COVER * size * size)) if size > 0.0 else 0.0
             out[t, c] = clear[c] - (clear[c] - hidden[c]) * cover

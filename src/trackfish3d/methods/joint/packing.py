@@ -9,6 +9,8 @@ tracks closes the gap, pruned by the same bound. A component's search ends after
 import numpy as np
 from numba import njit
 
+from ...core.graph import find_root, unite
+
 _STEPS = 60
 
 
@@ -61,23 +63,12 @@ def components(owner, members, n_tracks, n_detections):  # type: ignore[no-untyp
             d = members[h, c]
             if d < 0:
                 continue
-            a = owner[h]
             if holder[d] < 0:
-                holder[d] = a
-                continue
-            b = holder[d]
-            while parent[a] != a:
-                parent[a] = parent[parent[a]]
-                a = parent[a]
-            while parent[b] != b:
-                parent[b] = parent[parent[b]]
-                b = parent[b]
-            parent[max(a, b)] = min(a, b)
+                holder[d] = owner[h]
+            else:
+                unite(parent, owner[h], holder[d])
     for t in range(n_tracks):
-        a = t
-        while parent[a] != a:
-            a = parent[a]
-        parent[t] = a
+        parent[t] = find_root(parent, t)
     return parent
 
 

@@ -5,7 +5,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
@@ -55,16 +54,6 @@ def load_model(path: str | Path) -> tuple[TrackFishNet, int]:
         first = (str(error) or type(error).__name__).splitlines()[0][:160]
         raise InputError(f"{path}: is not a complete trackfish3d model ({first})") from None
     return net.eval(), n_cameras
-
-
-def pick_device(name: str = "auto") -> torch.device:
-    """Return the named device; `auto` is the first accelerator, or the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        return torch.device(name)
-    except RuntimeError:
-        raise InputError(f"device '{name}' is not known; use auto, cpu, cuda or mps") from None
 
 
 def shipped_model() -> Path:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ...cameras import CameraRig
+from ...core.device import pick_device
 from ...core.errors import InputError, MissingExtraError
 from ...core.progress import Progress
 from ...recordings import Detections, Tracks
@@ -105,7 +106,7 @@ def load_network(rig: CameraRig, model: Path | None, device: str, columns: int =
     `model` None is the shipped one.
     """
     try:
-        from .checkpoint import load_model, pick_device, shipped_model
+        from .checkpoint import load_model, shipped_model
     except ImportError:
         raise MissingExtraError("PyTorch", "learn", "method paper") from None
     chosen = pick_device(device)

@@ -17,6 +17,7 @@ from scipy.stats import chi2
 from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
 from ....maths.kalman import predict
+from ..cues import COVER
 from ..kernels import absorb, add_dart, look_one
 from ..model import TrackingModel
 from ..observations import FLOOR_PX, Observations
@@ -217,7 +218,7 @@ def _cover(frame, pixel, size):  # type: ignore[no-untyped-def]
                     du = pixel[order[a], 0] - pixel[order[b], 0]
                     dv = pixel[order[a], 1] - pixel[order[b], 1]
                     nearest = min(nearest, du * du + dv * dv)
-            out[order[a]] = math.exp(-nearest / (0.1225 * size * size))
+            out[order[a]] = math.exp(-nearest / (COVER * size * size))
         begin = end
     return out
 

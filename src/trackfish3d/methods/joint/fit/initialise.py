@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....cameras.rig import CameraRig
+from ....core.progress import silent
 from ....recordings.detections import Detections
 from ...matching import POINT_ERROR, group_frames, hungarian_match
-from ...scale import box_size, estimate_scale
+from ...scale import box_size, estimate_scale, middle_frames
 from ..engine import Engine
 from ..model import TrackingModel
 from ..observations import Observations
@@ -22,7 +23,6 @@ FALSE_SHARE = 0.05  # of detections
 NEW_ANIMALS = 0.05  # a frame
 STEPS = (0.01, 0.04, 0.16)  # ways in a frame that are tried, body lengths
 POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
-SCALE_FRAMES = 100
 START_FRAMES = 40
 
 
@@ -48,10 +48,9 @@ def first_model(rig: CameraRig, detections: Detections) -> TrackingModel:
     points = box_size(detections) <= 0
     cameras, count = len(rig), len(detections.frames)
     diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
-    middle = max(count // 2 - SCALE_FRAMES // 2, 0)
-    frames = np.arange(middle, min(middle + SCALE_FRAMES, count))
+    frames = middle_frames(detections)
     largest = POINT_ERROR * diagonal if points else diagonal
-    groups = group_frames(rig, detections, hungarian_match, largest, not points, lambda done, total: None, frames)
+    groups = group_frames(rig, detections, hungarian_match, largest, not points, silent, frames)
     scale = estimate_scale(rig, detections, groups)
     length = scale.body_length
     extent = np.ptp(groups.position, axis=0) if len(groups) else np.zeros(3)

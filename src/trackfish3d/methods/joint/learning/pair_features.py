@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from ....cameras import CameraRig
 from ....cameras.residuals import fans
 from ....recordings import Detections
+from ..cues import ROUND
 from .kernels import pair_table
 
 Array = NDArray[np.float64]
 F32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
-ROUND = 1.3  # below this ratio of axes a mask has no direction
 VECTORS = 9  # first columns of a token: ray, its nearest point to the centre of the scene, axis; they turn together
 TOKEN = VECTORS + 7
 

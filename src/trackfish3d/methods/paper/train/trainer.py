@@ -14,10 +14,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ....core.device import pick_device
 from ....core.errors import InputError
 from ....core.files import atomic_path
 from ....core.progress import Progress
-from ..checkpoint import pick_device, save_model
+from ..checkpoint import save_model
 from ..network import TrackFishNet
 from .settings import FREE, TrainingSettings
 from .step import GroupMemory, window_loss
@@ -68,7 +69,7 @@ class Trainer:
             scenes, held_out = [s.agreed() for s in scenes], [s.agreed() for s in held_out]
         self.scenes, self.held_out, self.settings, self.folder = list(scenes), list(held_out), settings, folder
         self.n_cameras = cameras.pop()
-        self.device = pick_device(settings.device)
+        self.device = torch.device(pick_device(settings.device))
         self.team = Team(self.device)
         if self.team.size > settings.windows_a_step:
             raise InputError(

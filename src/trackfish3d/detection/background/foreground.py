@@ -1,0 +1,77 @@
+"""What stands out from the background of one view: its blobs, and a background that learns nothing under them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...media.video import Picture
+from ..masks import kernels as mask_kernels
+from ..masks.blobs import QUARTERS, Blob, Thresholds, find_blobs
+from .appearance import Appearance
+from .model import Background
+from .settings import BackgroundSettings
+
+_MARGIN = 3  # pixels around an animal from which the background learns nothing
+_HOLE = 0.1  # of an animal's area, the largest hole in one
+_DRIFT_EVERY = 8  # frames between two steps of the still background
+
+
+@dataclass(frozen=True, eq=False)
+class Foreground:
+    """One view: its ``background``, where nothing is looked for (``outside``, (H, W), or None), frames a second."""
+
+    background: Background
+    settings: BackgroundSettings
+    fps: float
+    outside: NDArray[np.bool_] | None = None
+
+    def blobs(self, picture: Picture, appearance: Appearance, share: float) -> tuple[list[Blob], NDArray[np.uint8]]:
+        """Return blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations.
+
+        Parameters
+        ----------
+        picture : the next one.
+        appearance : what animals look like.
+        share : of the animals' contrast, the least that a blob has.
+        """
+        s = self.settings
+        level = self.background.deviation(picture, appearance.side)
+        if self.outside is not None:
+            level[self.outside] = 0
+        thresholds = Thresholds(
+            low=round(max(QUARTERS * s.low, s.faint * appearance.level)),
+            high=self.least(appearance, share),
+            reach=max(4, round(3 * appearance.minor)), outline=s.outline, gap=appearance.gap, close=appearance.close,
+            smallest=0.5 * appearance.smallest, hole=_HOLE * appearance.typical,
+        )  # fmt: skip
+        return find_blobs(level, thresholds), level
+
+    def least(self, appearance: Appearance, share: float) -> int:
+        """Return the level that a blob must reach.
+
+        Parameters
+        ----------
+        appearance : what animals look like.
+        share : of the animals' contrast that the blob has.
+        """
+        return round(max(QUARTERS * self.settings.high, share * appearance.level))
+
+    def learn_from(self, picture: Picture, blobs: list[Blob], appearance: Appearance) -> None:
+        """Let the background follow what is not an animal.
+
+        Parameters
+        ----------
+        picture : the one that was judged last.
+        blobs : its animals.
+        appearance : what animals look like.
+        """
+        taken = np.zeros(self.background.luma.still.shape, np.bool_)
+        margin = max(_MARGIN, appearance.close + 2)
+        for blob in blobs:
+            mask_kernels.paint(blob.mask, blob.left, blob.top, margin, taken)
+        self.background.follow(picture, taken)
+        if picture.number % _DRIFT_EVERY == _DRIFT_EVERY - 1:
+            s = self.settings
+            rate, slow = (_DRIFT_EVERY / (t * self.fps) for t in (s.drift_seconds, s.absorb_seconds))
+            self.background.drift(picture, taken, min(rate, 1.0), min(slow, 1.0))
