@@ -68,6 +68,7 @@ class Truth:
         for name, vector in (("heading", heading), ("head", head)):
             if vector is not None:
                 columns[name] = np.asarray(vector, dtype=np.float64).reshape(n, 3)[order]
+                refuse_rows((np.abs(columns[name]) > FARTHEST).any(1), f"{name} is beyond {FARTHEST:g}", source)
         for name, value in per_camera.items():
             if value is not None:
                 dtype = np.int64 if name == "detection" else np.float64
