@@ -6,7 +6,7 @@ export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: demo test test-browser lint format bench docs clean
+.PHONY: demo test test-browser lint format bench fuzz docs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +50,10 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_scores.py
 	$(BIN)/python benchmarks/bench_synfish.py
 	$(BIN)/python benchmarks/bench_tracking.py
+
+FUZZ ?= --cases 100000 --seed 1 --out docs/results/fuzz.md
+fuzz: $(VENV)/.dev  ## damage files of every reader; hours: `make fuzz FUZZ="--minutes 5"` for a part
+	$(BIN)/python -m fuzz $(FUZZ)
 
 clean:
 	rm -rf $(VENV) demo build dist src/*.egg-info

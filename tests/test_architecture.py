@@ -2,6 +2,7 @@
 
 import ast
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 
 import trackfish3d
@@ -26,6 +27,7 @@ METHODS += [["registry"], ["joint", "paper", "baselines"]]
 OFTEN = {"__init__", "settings", "kernels"}
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Every module by its dotted name below the package."""
     found = {}
@@ -35,13 +37,19 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """Syntax tree of a module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports() -> list[tuple[str, str]]:
     """Pairs of modules (who, whom) of our own."""
     known = modules()
     pairs = []
     for name, path in known.items():
         here = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ImportFrom) and node.level:
                 base = [*here[: len(here) - node.level + 1], *(node.module or "").split(".")]
                 for alias in node.names:
@@ -105,7 +113,7 @@ def test_private_modules_stay_in_their_package():
 
 def test_only_media_uses_pyav():
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             if any(n.split(".")[0] == "av" for n in names):
@@ -122,7 +130,7 @@ def test_folders_are_small_and_names_are_rare():
 def test_functions_fit_on_a_screen():
     long = []
     for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno + 1 > 80:
                 long.append(f"{name}.{node.name}: {(node.end_lineno or 0) - node.lineno + 1}")
     assert long == []

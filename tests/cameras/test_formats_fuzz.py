@@ -118,3 +118,14 @@ def test_values_that_make_no_camera_are_refused_by_name(made, name, tmp_path):
         path.write_text(text[:begin] + value + text[end:])
         with pytest.raises(InputError, match=f"(view 0|cam_0).*{match}"):
             read_calibration(path)
+
+
+@pytest.mark.parametrize(("place", "value"), [(888, 83), (1137, 231), (1137, 172), (1345, 93), (665, 169)])
+def test_matlab_files_that_end_scipy_with_a_segmentation_fault(made, place, value, tmp_path):
+    """One byte of a type or a size: SciPy's compiled reader jumps to where nothing is (34 of 1500 such files)."""
+    content = bytearray(made["matlab"].read_bytes())
+    content[place] = value
+    path = tmp_path / "stereo.mat"
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=r"stereo\.mat: is damaged"):
+        read_calibration(path)

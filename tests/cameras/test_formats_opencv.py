@@ -140,7 +140,7 @@ T: [0, 0, 5]
 @pytest.mark.parametrize("suffix", [".yml", ".json"])
 def test_opencv_reads_what_is_written(tmp_path, suffix):
     c = RIG[0]
-    fisheye = Camera("fish {1}, #2 - [x] 'y'", c.size, c.K, [1e-5, 1e-20, -3e10, 0.5], c.R, c.t, True)
+    fisheye = Camera("fish {1}, #2 - [x] 'y'", c.size, c.K, [1e-5, 1e-20, -3e-10, 0.5], c.R, c.t, True)
     rig = CameraRig((*RIG, fisheye), "cm")
     write_calibration(rig, tmp_path / f"rig{suffix}", "opencv")
     storage = cv2.FileStorage(str(tmp_path / f"rig{suffix}"), cv2.FILE_STORAGE_READ)

@@ -154,3 +154,22 @@ def test_a_truncated_video_says_where_it_ends(tmp_path: Path) -> None:
     found = [(p.number, read_number(p.grey)) for p in video.read()]
     assert 10 < len(found) < 50
     assert all(n == seen for n, seen in found)
+
+
+def test_metadata_that_is_not_text_is_no_reason_to_refuse_a_film(plain: Path, tmp_path: Path) -> None:
+    content = plain.read_bytes()
+    assert b"VideoHandler" in content
+    path = tmp_path / "odd.mp4"
+    path.write_bytes(content.replace(b"VideoHandler", b"Video\xff\xfe\x99dler"))
+    video = Video.open(path)
+    assert [p.number for p in video.read(0, 3)] == [0, 1, 2]
+
+
+def test_a_clock_that_jumps_by_hours_is_damaged(tmp_path: Path) -> None:
+    """Twenty pictures would stand for a million frames, and everything that counts frames would not end."""
+    pictures = [numbered_picture(k) for k in range(20)]
+    path = encode(tmp_path / "jump.mp4", pictures, pts=[*range(10), *range(10**6, 10**6 + 10)])
+    with pytest.raises(InputError, match=r"jump\.mp4: its clock is damaged: 20 pictures in 10000.. frames"):
+        Video.open(path)
+    pause = encode(tmp_path / "pause.mp4", pictures, pts=[*range(10), *range(9000, 9010)])
+    assert Video.open(pause).count == 9010

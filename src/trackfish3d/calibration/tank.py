@@ -35,6 +35,7 @@ from ..cameras import WATER
 from ..cameras.native import read_toml
 from ..core.errors import InputError
 from ..core.files import read_text
+from ..core.limits import FARTHEST
 from ..core.settings import input_errors
 
 Array = NDArray[np.float64]
@@ -114,10 +115,12 @@ def read_tank(path: str | Path) -> Tank:
         _only(surface.free, {"height", "tilt"}, f"{path}: surface {k + 1}: free")
         if not np.linalg.norm(surface.normal) > 0 or not np.isfinite([*surface.normal, *surface.point]).all():
             raise InputError(f"{path}: surface {k + 1}: its normal has no length, or is not finite")
+        if np.abs(surface.point).max() > FARTHEST:
+            raise InputError(f"{path}: surface {k + 1}: its point is beyond {FARTHEST:g}")
     rows = [(name, *p.world, *pixel, p.sigma) for p in content.point for name, pixel in p.pixel.items()]
     numbers = np.array([r[1:] for r in rows], np.float64).reshape(-1, 6)
-    if not np.isfinite(numbers).all():
-        raise InputError(f"{path}: a reference point is not finite")
+    if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > FARTHEST:
+        raise InputError(f"{path}: a reference point is not finite, or beyond {FARTHEST:g}")
     return Tank(
         content.water_index, "index" in content.free, content.surface, [str(r[0]) for r in rows],
         numbers[:, :3], numbers[:, 3:5], numbers[:, 5], content.units,
@@ -143,8 +146,8 @@ def _points_csv(path: Path) -> Tank:
             values.append(float(row.get("sigma") or 1.0))
         except (TypeError, ValueError):
             raise InputError(f"{path}: line {line}: u, v, x, y, z must be numbers") from None
-        if not np.isfinite(values).all() or values[-1] <= 0:
-            raise InputError(f"{path}: line {line}: a number is not finite")
+        if not np.isfinite(values).all() or values[-1] <= 0 or np.abs(values).max() > FARTHEST:
+            raise InputError(f"{path}: line {line}: a number is not finite, or beyond {FARTHEST:g}")
         names.append(str(row["camera"]))
         rows.append(values)
     table = np.array(rows, np.float64).reshape(-1, 6)

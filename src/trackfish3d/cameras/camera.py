@@ -12,6 +12,7 @@ from ..core.files import plain_name
 from . import layout as at
 from .interface import Interface
 from .kernels import project_many, rays_many, undistort_many
+from .limits import refuse_impossible
 
 Array = NDArray[np.float64]
 DISTORTION_LENGTHS = (0, 4, 5, 8, 12, 14)
@@ -91,6 +92,7 @@ class Camera:
             )
         if len(self.interfaces) > at.MAX_INTERFACES:
             raise InputError(f"camera {self.name}: at most {at.MAX_INTERFACES} interfaces")
+        refuse_impossible(self.name, self.size, K, self.distortion, self.fisheye, self.t, self.interfaces)
         u, _, vt = np.linalg.svd(R)  # printed matrices are rotations only to a few digits
         rotation = u @ vt
         rotation.setflags(write=False)

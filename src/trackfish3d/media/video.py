@@ -14,6 +14,8 @@ from .timeline import Timeline, number_frames
 
 Bytes = NDArray[np.uint8]
 _PLANAR = ("yuv420p", "yuvj420p")  # planes are taken as they lie
+_OPEN: dict[str, Any] = {"metadata_errors": "replace", "timeout": 30.0}  # a damaged file can hold up its reader
+_MOST_HOLES, _SHORT = 1000, 10_000  # frames that a film may have for each picture, and those that any may have
 _LUMA_FIRST = ("nv12", "nv21", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "gray")
 
 
@@ -87,7 +89,7 @@ class Video:
         if not path.is_file():
             raise InputError(f"{path}: no such video")
         try:
-            with av.open(str(path)) as container:
+            with av.open(str(path), **_OPEN) as container:
                 stream = _stream(container, path)
                 packets = _packets(container, stream, av)
                 base = Fraction(stream.time_base or Fraction(1, 1000))
@@ -105,6 +107,8 @@ class Video:
         ordinal = len(timed) < len(packets)  # a raw stream without times: pictures are counted as they come
         step = float(1 / (rate * base)) if rate else None
         timeline = number_frames(np.arange(len(packets)) if ordinal else timed, 1.0 if ordinal else step)
+        if timeline.count > _SHORT + _MOST_HOLES * len(packets):
+            raise InputError(f"{path}: its clock is damaged: {len(packets)} pictures in {timeline.count} frames")
         keys = np.array(sorted(pts for pts, key in packets if key and pts is not None), np.int64)
         fps = float(rate or 30) if ordinal or len(timed) < 2 else round(1 / (timeline.step * float(base)), 6)
         video = cls(path, size, fps, grey, timeline, np.zeros(0, np.int64) if ordinal else keys, expected)
@@ -181,7 +185,7 @@ class Video:
         ordinal = len(self.keys) == 0
         seen = 0
         try:
-            with av.open(str(self.path)) as container:
+            with av.open(str(self.path), **_OPEN) as container:
                 stream = _stream(container, self.path)
                 stream.codec_context.thread_count = threads
                 stream.thread_type = "AUTO" if threads > 1 else "NONE"

@@ -1,16 +1,35 @@
 """Tracks as arrays over frames and animals, which some formats want."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import __version__
 from ..core.errors import InputError, MissingExtraError
-from .tracks import Tracks
 
 MAX_VALUES = 500_000_000
+
+
+class Points(Protocol):
+    """Tracks, or anything else with these columns, sorted by frame: (N,), (N,), (N, 3) and (N,)."""
+
+    @property
+    def frame(self) -> NDArray[np.int64]:
+        """Frame of each point."""
+
+    @property
+    def track(self) -> NDArray[np.int64]:
+        """Track of each point."""
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """Where it is, world units."""
+
+    @property
+    def confidence(self) -> NDArray[np.float64]:
+        """How sure its identity is."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +44,11 @@ class DenseTracks:
     confidence: NDArray[np.float64]
 
 
-def dense(tracks: Tracks, purpose: str) -> DenseTracks:
+def dense(tracks: Points, purpose: str) -> DenseTracks:
     """Spread tracks over a full grid, or say that it would not fit."""
-    if not len(tracks):
+    if not len(tracks.frame):
         raise InputError(f"there is no track to write as {purpose}")
-    identity = tracks.identities
+    identity = np.unique(tracks.track)
     first, last = int(tracks.frame[0]), int(tracks.frame[-1])
     count = last - first + 1
     if 4 * count * len(identity) > MAX_VALUES:
@@ -49,7 +68,7 @@ def animal_name(track: int) -> str:
     return f"track_{track}"
 
 
-def to_dataset(tracks: Tracks, fps: float, units: str, source: str = "") -> Any:
+def to_dataset(tracks: Points, fps: float, units: str, source: str = "") -> Any:
     """Return a ``movement`` poses dataset: position (time, space, keypoint, individual) and confidence.
 
     Time is frame / fps in seconds, so that frame numbers can be got back. The one keypoint is ``centroid``.

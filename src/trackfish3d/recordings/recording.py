@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,10 @@ from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
 from ..core.files import atomic_path
+from ..core.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
 from ..core.settings import input_errors
 from .detections import Detections
+from .plausible import checked
 from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
 from .tracks import Tracks
 from .truth import Truth
@@ -39,10 +42,10 @@ class RecordingInfo(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    fps: float = Field(30.0, gt=0, description="frames a second")
-    first_frame: int = Field(0, description="number of the first frame")
-    frame_count: int = Field(0, ge=0, description="number of frames from the first to the last, gaps included")
-    time_offset_frames: dict[str, int] = Field(
+    fps: float = Field(30.0, ge=SLOWEST, le=FASTEST, description="frames a second")
+    first_frame: int = Field(0, ge=-LARGEST_FRAME, le=LARGEST_FRAME, description="number of the first frame")
+    frame_count: int = Field(0, ge=0, le=LONGEST + 1, description="frames from the first to the last, gaps included")
+    time_offset_frames: dict[str, Annotated[int, Field(ge=-LONGEST, le=LONGEST)]] = Field(
         default_factory=dict, description="per camera, added to its frame numbers to reach the common clock"
     )
     description: str = ""
@@ -144,7 +147,8 @@ class Recording:
     def detections(self) -> Detections:
         """All detections, on the common clock (each camera's time offset applied)."""
         path = self.folder / "detections.parquet"
-        return Detections.from_table(read_table(path), self.rig.names, str(path)).shifted(self._offsets)
+        raw = Detections.from_table(read_table(path), self.rig.names, str(path))
+        return checked(raw, self.rig, str(path)).shifted(self._offsets)
 
     def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
         """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
@@ -158,6 +162,7 @@ class Recording:
         try:
             for batch in _open_parquet(path).iter_batches(batch_size=rows):
                 piece = Detections.from_table(pa.Table.from_batches([batch]), self.rig.names, str(path))
+                checked(piece, self.rig, str(path))
                 if not len(piece):
                     continue
                 if raw_last is not None and raw_last > int(piece.frame[0]):

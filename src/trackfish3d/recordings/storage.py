@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
-from .tracks import Tracks, whole
+from ..core.limits import refuse_far
+from .tracks import Tracks, frame_numbers, whole
 from .truth import Truth
 
 PAPER_COLUMNS = ("object", "Timestamp", "X", "Y", "Z", "group")
@@ -144,9 +145,7 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
             f"has {', '.join(table.column_names)}"
         )
     position = np.column_stack([_floats(table[a], str(a), path) for a in axes])
-    bad = ~np.isfinite(position).all(1)
-    if bad.any():
-        raise InputError(f"{path}: row {int(np.argmax(bad))}: x, y or z is not a finite number; leave such rows out")
+    refuse_far(position, str(path))
     ids = table[id_name]
     if ids.null_count:
         raise InputError(f"{path}: a row has no {id_name}")
@@ -156,7 +155,7 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
         identity = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     else:
         identity = whole(ids.to_numpy(), id_name, str(path))
-    return whole(table[frame_name].to_numpy(), frame_name, str(path)), identity, position, table
+    return frame_numbers(table[frame_name].to_numpy(), frame_name, str(path)), identity, position, table
 
 
 def _floats(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
+from ..core.limits import FARTHEST, refuse_far, refuse_rows, refuse_wild_frames
 
 Array = NDArray[np.float64]
 _UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), (2, 2, "zz")]
@@ -137,8 +138,10 @@ class Tracks(Columns):
                 for i, j, name in _UPPER:
                     covariance[:, i, j] = covariance[:, j, i] = get[f"cov_{name}"]
             cameras = tuple(n[len(_DETECTION) :] for n in table.column_names if n.startswith(_DETECTION))
+            refuse_far(position, source)
+            _refuse_unsound(get, source)
             return cls.build(
-                whole(get["frame"], "frame", source),
+                frame_numbers(get["frame"], "frame", source),
                 whole(get["track"], "track", source),
                 position,
                 covariance=covariance,
@@ -149,6 +152,25 @@ class Tracks(Columns):
             )
         except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:
             raise InputError(f"{source}: columns are not what a tracks file holds ({error})") from None
+
+
+def _refuse_unsound(columns: dict[str, Any], source: str) -> None:
+    """Refuse what no track says: of its uncertainty and its identity; NaN stands for what is not known."""
+    for name in (f"cov_{n}" for _, _, n in _UPPER):
+        if name in columns:
+            value = np.asarray(columns[name], np.float64)
+            refuse_rows(np.abs(value) > FARTHEST**2, f"{name} is beyond {FARTHEST**2:g}", source)
+            if name[-1] == name[-2]:
+                refuse_rows(value < 0, f"{name} is a variance below 0", source)
+    if "confidence" in columns:
+        value = np.asarray(columns["confidence"], np.float64)
+        refuse_rows((value < 0) | (value > 1), "confidence is outside 0..1", source)
+    if "error_px" in columns:
+        value = np.asarray(columns["error_px"], np.float64)
+        refuse_rows((value < 0) | (value > FARTHEST), "error_px is no distance in an image", source)
+    if "views" in columns:
+        value = np.asarray(columns["views"], np.float64)
+        refuse_rows(~((value >= 0) & (value < 2**15)), "views is no number of cameras", source)
 
 
 def whole(values: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
@@ -163,3 +185,10 @@ def whole(values: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
     if bad.any():
         raise InputError(f"{source}: row {int(np.argmax(bad))}: {name} is not a whole number")
     return array.astype(np.int64)
+
+
+def frame_numbers(values: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
+    """Column of frame numbers as int64, or an `InputError` that names the row that no film has."""
+    frames = whole(values, name, source)
+    refuse_wild_frames(frames, source)
+    return frames

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
-from .tracks import whole
+from ..core.limits import FARTHEST, refuse_far, refuse_rows
+from .tracks import frame_numbers, whole
 
 Array = NDArray[np.float64]
 PER_CAMERA = ("u", "v", "x1", "y1", "x2", "y2", "visible", "detection")
@@ -67,14 +68,18 @@ class Truth(Columns):
         for name, vector in (("heading", heading), ("head", head)):
             if vector is not None:
                 columns[name] = np.asarray(vector, dtype=np.float64).reshape(n, 3)[order]
+                refuse_rows((np.abs(columns[name]) > FARTHEST).any(1), f"{name} is beyond {FARTHEST:g}", source)
         for name, value in per_camera.items():
             if value is not None:
                 dtype = np.int64 if name == "detection" else np.float64
                 columns[name] = np.asarray(value, dtype=dtype).reshape(n, len(cameras))[order]
+                refuse_rows((np.abs(np.asarray(value)) > FARTHEST).any(-1), f"{name} is beyond {FARTHEST:g}", source)
+        points = np.asarray(position, dtype=np.float64).reshape(n, 3)
+        refuse_far(points, source)
         return cls(
             frames[order],
             ids[order],
-            np.asarray(position, dtype=np.float64).reshape(n, 3)[order],
+            points[order],
             cameras=cameras,
             **columns,
         )
@@ -143,7 +148,7 @@ class Truth(Columns):
                 if cameras and all(f"{p}_{c}" in names for c in cameras)
             }
             return cls.build(
-                whole(get["frame"], "frame", source),
+                frame_numbers(get["frame"], "frame", source),
                 whole(get["identity"], "identity", source),
                 np.column_stack([get[a] for a in "xyz"]).astype(np.float64),
                 cameras=cameras,

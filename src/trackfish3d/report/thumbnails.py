@@ -52,7 +52,7 @@ def _pictures(path: Path, budget: int) -> list[tuple[int, bytes]]:
     import av
 
     pictures: dict[int, bytes] = {}
-    with av.open(str(path)) as container:
+    with av.open(str(path), metadata_errors="replace") as container:
         stream = container.streams.video[0]
         rate = Fraction(stream.average_rate or 30)
         base = Fraction(stream.time_base or Fraction(1, 1000))

@@ -1,4 +1,7 @@
-"""MATLAB files as nested dictionaries: version 5 through SciPy, version 7.3 (HDF5) through h5py."""
+"""MATLAB files as nested dictionaries: version 5 through SciPy, version 7.3 (HDF5) through h5py.
+
+Both crash on some damaged files, and are therefore used in a process of their own.
+"""
 
 import importlib.util
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import InputError, MissingExtraError
+from ...core.isolation import read_isolated
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LARGEST = 10**6  # elements; pictures and detected points in the same file are passed over
@@ -29,24 +33,18 @@ def load_mat(path: Path) -> dict[str, Any]:
         head = file.read(520)
     if not is_mat(head):
         raise InputError(f"{path}: is not a MATLAB file")
-    try:
-        return _load_hdf5(path) if is_hdf5(head) else _load_v5(path)
-    except (InputError, MissingExtraError):
-        raise
-    except Exception as error:  # both parsers fail in many ways on a file that is cut or damaged
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: the MATLAB file is damaged ({type(error).__name__}: {reason})") from None
+    if is_hdf5(head) and importlib.util.find_spec("h5py") is None:
+        raise MissingExtraError("h5py", "matlab73", "reading MATLAB 7.3 files")
+    return read_isolated(_load_hdf5 if is_hdf5(head) else _load_v5, path)
 
 
 def _load_v5(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat
 
-    return dict(loadmat(path, simplify_cells=True))
+    return _plain(loadmat(path, simplify_cells=True), 0)
 
 
 def _load_hdf5(path: Path) -> dict[str, Any]:
-    if importlib.util.find_spec("h5py") is None:
-        raise MissingExtraError("h5py", "matlab73", "reading MATLAB 7.3 files")
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -70,4 +68,15 @@ def _group(group: Any, depth: int) -> dict[str, Any]:
                 found[name] = "".join(chr(int(c)) for c in np.asarray(values).T.ravel(order="F"))
             elif np.issubdtype(item.dtype, np.number) or item.dtype == bool:
                 found[name] = np.asarray(values).T  # MATLAB stores columns first
+    return found
+
+
+def _plain(tree: dict[str, Any], depth: int) -> dict[str, Any]:
+    """Keep structs, numbers and texts; functions, objects and what is too deep or too large are passed over."""
+    found: dict[str, Any] = {}
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            found[name] = _plain(value, depth + 1) if depth < _DEEPEST else {}
+        elif isinstance(value, str) or (np.size(value) <= _LARGEST and np.asarray(value).dtype.kind in "biufU"):
+            found[name] = value
     return found

@@ -5,6 +5,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
@@ -50,6 +51,8 @@ def load_model(path: str | Path) -> tuple[TrackFishNet, int]:
         net = TrackFishNet(ModelSettings.model_validate_json(metadata["settings"]))
         net.load_state_dict(state)
         n_cameras = int(metadata["cameras"])
+        if not all(bool(torch.isfinite(v).all()) for v in net.state_dict().values()):
+            raise ValueError("it has weights that are not finite")
     except (SafetensorError, KeyError, ValueError, RuntimeError, OSError) as error:
         first = (str(error) or type(error).__name__).splitlines()[0][:160]
         raise InputError(f"{path}: is not a complete trackfish3d model ({first})") from None

@@ -4,7 +4,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -12,6 +11,8 @@ from ...cameras import CameraRig
 from ...core.errors import InputError
 from ...recordings import Detections
 
+MOST_COLUMNS = 2**14
+LARGEST = 1e6
 GEOMETRIC = 9
 """Columns that geometry gives; those of a features file come after them."""
 
@@ -56,19 +57,43 @@ def read_features(path: Path, detections: Detections) -> NDArray[np.float32]:
     if not path.is_file():
         raise InputError(f"{path}: no such features file")
     try:
+        shape = _npz_shape(path) if path.suffix == ".npz" else _parquet_shape(path)
+        if len(shape) != 2 or not 0 < shape[1] <= MOST_COLUMNS or shape[0] != len(detections):
+            raise InputError(f"{path}: has shape {shape}; the recording needs ({len(detections)}, columns)")
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as file:
-                if len(file.files) != 1:
-                    raise InputError(f"{path}: holds {len(file.files)} arrays; one is needed")
+            with np.load(path, allow_pickle=False) as file, np.errstate(over="ignore"):
                 values = np.asarray(file[file.files[0]], np.float32)
         else:
             table = pq.read_table(path)
             values = np.column_stack([np.asarray(column, np.float32) for column in table.columns])
-    except (OSError, ValueError, pa.ArrowException, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: cannot be read as features ({str(error).splitlines()[0][:120]})") from None
-    if values.ndim != 2 or values.shape[1] == 0 or len(values) != len(detections):
-        raise InputError(f"{path}: has shape {values.shape}; the recording needs ({len(detections)}, columns)")
-    bad = np.flatnonzero(~np.isfinite(values).all(1))
+    except InputError:
+        raise
+    except Exception as error:  # zip, deflate, NumPy and Arrow each have errors of their own for damaged files
+        first = (str(error).splitlines() or [type(error).__name__])[0][:120]
+        raise InputError(f"{path}: cannot be read as features ({first})") from None
+    if values.shape != shape:
+        raise InputError(f"{path}: holds {values.shape} numbers and says {shape}")
+    bad = np.flatnonzero(~(np.abs(values) <= LARGEST).all(1))
     if len(bad):
-        raise InputError(f"{path}: row {bad[0]} is not finite")
+        raise InputError(f"{path}: row {bad[0]} is not finite, or beyond {LARGEST:g}; scale features to about -1 to 1")
     return values
+
+
+def _npz_shape(path: Path) -> tuple[int, ...]:
+    """Shape of the one array, by its header: a small file may unpack to more than fits into memory."""
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(names) != 1:
+            raise InputError(f"{path}: holds {len(names)} arrays; one is needed")
+        with archive.open(names[0]) as stream:
+            version = np.lib.format.read_magic(stream)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, dtype = header(stream)
+    if dtype.kind not in "biuf":
+        raise InputError(f"{path}: holds {dtype} values, not numbers")
+    return tuple(int(n) for n in shape)
+
+
+def _parquet_shape(path: Path) -> tuple[int, ...]:
+    about = pq.read_metadata(path)
+    return int(about.num_rows), int(about.num_columns)

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
+from ...core.limits import refuse_wild_frames
 from ..detections import Detections
+from ..plausible import refuse_unseen
 
 Array = NDArray[np.float64]
 Dropped = Counter[tuple[str, str]]
@@ -124,6 +126,8 @@ class DetectionFile:
         if columns.get("x1") is None:
             boxes = self.around(columns["u"], columns["v"], camera)
             columns |= dict(zip(("x1", "y1", "x2", "y2"), boxes, strict=True))
+        refuse_wild_frames(frame, str(self.path))
+        refuse_unseen(self.rig, np.asarray(camera), columns, str(self.path))
         return Detections.build(self.rig.names, frame, camera, **columns, source=str(self.path))
 
 

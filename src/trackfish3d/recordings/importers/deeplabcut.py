@@ -1,8 +1,10 @@
 """DeepLabCut predictions, one animal or many, CSV or HDF5."""
 
 import csv
+import importlib.util
 import io
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from ...core.errors import MissingExtraError
+from ...core.errors import InputError, MissingExtraError
 from ...core.files import read_text
+from ...core.isolation import read_isolated
 from ..detections import Detections
 from ._file import DetectionFile, last_number
 from .keypoints import Poses, detections_from_poses
@@ -88,13 +91,18 @@ def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[
 
 
 def _read_h5(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np.float64]]:
+    if importlib.util.find_spec("pandas") is None or importlib.util.find_spec("tables") is None:
+        raise MissingExtraError("pandas and tables", "deeplabcut", "reading DeepLabCut's HDF5")
+    index, header, values = read_isolated(load_h5, file.path)
+    return np.array([_frame(file, row, i) for i, row in enumerate(index)], dtype=np.int64), header, values
+
+
+def load_h5(path: Path) -> tuple[list[tuple[str, ...]], Header, NDArray[np.float64]]:
+    """Read the index, the header and the values (N, columns) of an HDF5 file; PyTables can crash on damaged ones."""
+    import pandas as pd
+
     try:
-        import pandas as pd
-        import tables  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("pandas and tables", "deeplabcut", "reading DeepLabCut's HDF5") from None
-    try:
-        frame = pd.read_hdf(file.path)
+        frame = pd.read_hdf(path)
         values = frame.to_numpy(dtype=np.float64)
         levels = [str(n) for n in frame.columns.names]
         at = {name: levels.index(name) for name in ("bodyparts", "coords")}
@@ -103,10 +111,11 @@ def _read_h5(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np
             ("" if animal is None else str(c[animal]), str(c[at["bodyparts"]]), str(c[at["coords"]]))
             for c in frame.columns
         ]
-        index = [row if isinstance(row, tuple) else (row,) for row in frame.index]
+        index = [tuple(str(k) for k in (row if isinstance(row, tuple) else (row,))) for row in frame.index]
     except Exception as error:  # PyTables and pandas meet damaged files with errors of every kind
-        raise file.fail(f"is not DeepLabCut's HDF5 ({type(error).__name__}: {str(error)[:200]})") from None
-    return np.array([_frame(file, row, i) for i, row in enumerate(index)], dtype=np.int64), header, values
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: is not DeepLabCut's HDF5 ({type(error).__name__}: {reason})") from None
+    return index, header, values
 
 
 def _frame(file: DetectionFile, index: tuple[Any, ...], row: int) -> int:

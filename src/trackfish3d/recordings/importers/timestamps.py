@@ -8,12 +8,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
+from ...core.limits import refuse_rows
 from ..detections import Detections
 from ..storage import read_table
-from ..tracks import whole
+from ..tracks import frame_numbers
 from ._file import Dropped
 
 Clock = tuple[NDArray[np.int64], NDArray[np.float64]]  # frame numbers (N,) and their times (N,), s, ascending
+LATEST = 1e11  # s: three thousand years, and Unix times in milliseconds are refused
 
 
 def read_timestamps(path: str | Path) -> Clock:
@@ -27,13 +29,14 @@ def read_timestamps(path: str | Path) -> Clock:
     kind = table[at["time"]].type
     if not (pa.types.is_floating(kind) or pa.types.is_integer(kind)):
         raise InputError(f"{path}: column time has values that are not numbers (seconds)")
-    frame = whole(table[at["frame"]].to_numpy(), "frame", str(path))
+    frame = frame_numbers(table[at["frame"]].to_numpy(), "frame", str(path))
     time = np.asarray(table[at["time"]].to_numpy(), dtype=np.float64)
     for name, values in (("frame", frame), ("time", time)):
         bad = ~np.isfinite(values)
         bad[1:] |= ~(np.diff(values) > 0)
         if bad.any():
             raise InputError(f"{path}: row {int(np.argmax(bad))}: {name} does not ascend")
+    refuse_rows(np.abs(time) > LATEST, f"time is beyond {LATEST:g} s", str(path))
     return frame, time
 
 

@@ -4,13 +4,17 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
 from ...core.files import read_text
+from ...core.limits import refuse_rows
 from ..storage import read_truth
 from ..truth import Truth
 from .dltdv import read_dltdv_truth
 
+TANKS = 1e5  # sizes of the rig that an animal may be away from it
 _SPACE = re.compile(r"\s*pt\d+_[XYZ]\s*")
 
 
@@ -23,8 +27,11 @@ def import_truth(path: str | Path, rig: CameraRig) -> Truth:
     if path.suffix.lower() not in (".parquet", ".pq"):
         first = read_text(path).lstrip().split("\n", 1)[0]
         if any(_SPACE.fullmatch(name) for name in first.split(",")):
-            return read_dltdv_truth(path)
+            truth = read_dltdv_truth(path)
+            _refuse_distant(truth, rig, str(path))
+            return truth
     truth = read_truth(path)
+    _refuse_distant(truth, rig, str(path))
     if set(truth.cameras) <= set(rig.names):
         return truth
     if truth.cameras == tuple(str(i + 1) for i in range(len(truth.cameras))) and len(truth.cameras) <= len(rig):
@@ -32,3 +39,14 @@ def import_truth(path: str | Path, rig: CameraRig) -> Truth:
     raise InputError(
         f"{path}: has columns for cameras {', '.join(truth.cameras)}; the calibration has {', '.join(rig.names)}"
     )
+
+
+def _refuse_distant(truth: Truth, rig: CameraRig, source: str) -> None:
+    """Refuse places far from the rig, whose size is how far cameras stand from each other and the water."""
+    centres = np.array([c.centre for c in rig])
+    points = np.concatenate([centres, *([face.point] for c in rig for face in c.interfaces)])
+    middle = centres.mean(0)
+    size = float(np.linalg.norm(points - middle, axis=1).max())
+    if size > 0:
+        far = np.linalg.norm(truth.position - middle, axis=1) > TANKS * size
+        refuse_rows(far, f"is {TANKS:g} times as far from the cameras as they are from each other", source)

@@ -5,6 +5,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
@@ -36,6 +37,8 @@ def load_pairs(path: str | Path) -> PairNet:
             raise InputError(f"{path}: is no pair network; make one with 'trackfish3d learn'")
         net = PairNet(PairSettings.model_validate_json(metadata["settings"]))
         net.load_state_dict(state)
+        if not all(bool(torch.isfinite(v).all()) for v in net.state_dict().values()):
+            raise ValueError("it has weights that are not finite")
     except (SafetensorError, KeyError, ValueError, RuntimeError, OSError) as error:
         if isinstance(error, InputError):
             raise

@@ -1,0 +1,200 @@
+"""Every reader of files from outside: what it is given, how it is called, and whether what it says makes sense."""
+
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tests.recordings.worlds import make_rig
+from trackfish3d.cli.stages import Journal
+
+from trackfish3d.calibration.tank import read_tank
+from trackfish3d.cameras.formats import read_calibration
+from trackfish3d.core.errors import InputError
+from trackfish3d.methods.base import make_settings
+from trackfish3d.methods.registry import method_class, method_names
+from trackfish3d.recordings import Recording, read_tracks
+from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
+from trackfish3d.report.behaviour import read_figures
+from trackfish3d.report.origin import settings_of
+
+from . import seeds, sense
+from .remade import BY_SUFFIX
+
+RIG = make_rig()
+THREE = make_rig(("cam1", "cam2", "cam3"))
+BINARY = (".parquet", ".h5", ".slp", ".mat", ".mp4", ".avi", ".mkv", ".npz", ".safetensors")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader: the valid file that is damaged, what is opened, and what is wrong with what was read."""
+
+    name: str
+    target: Path
+    opened: Path
+    sense: Callable[[Path], Iterator[str]]
+
+    @property
+    def text(self) -> bool:
+        """Whether the file is text."""
+        return self.target.suffix not in BINARY
+
+    @property
+    def remake(self) -> Callable[[np.random.Generator, bytes], bytes] | None:
+        """How to make a sound file that says something wild, where damage alone would hardly make one."""
+        return BY_SUFFIX.get(self.target.suffix)
+
+
+def all_readers(folder: Path) -> dict[str, Reader]:
+    """Every reader by name; its valid files are written below `folder`."""
+    found: list[Reader] = []
+    for name, path in seeds.calibrations(folder / "calibrations").items():
+        opened = path.parent if name.startswith(("colmap", "zef")) and not name.endswith("real") else path
+        found.append(Reader(f"calibration-{name}", path, opened, _calibration))
+    for name, path in seeds.detections(folder / "detections").items():
+        read = _three_detections if name == "dltdv-real" else _detections
+        found.append(Reader(f"detections-{name}", path, path.parent if name == "yolo" else path, read))
+    kinds = {"timestamps": _timestamps, "truth": _truth, "tracks": _tracks, "tank": _tank}
+    for name, path in seeds.tables(folder / "tables").items():
+        found.append(Reader(name, path, path, kinds[name.split("-")[0]]))
+    made = seeds.recording(folder / "recording")
+    for file in ("recording.toml", "cameras.toml", "detections.parquet", "truth.parquet", "tracks.parquet"):
+        found.append(Reader(f"recording-{file}", made / file, made, _recording))
+    for file in ("tracks.settings.json", "run.json"):
+        found.append(Reader(f"settings-{file}", made / file, made, _side_files))
+    found.append(Reader("settings-methods", _settings_seed(folder), _settings_seed(folder), _settings))
+    for name, path in seeds.videos(folder / "videos").items():
+        found.append(Reader(f"video-{name}", path, path, _video))
+    rows = len(Recording.open(made).detections)
+    for name, path in seeds.features(folder / "features", rows).items():
+        found.append(Reader(name, path, path, _features(Recording.open(made))))
+    for name, path in seeds.models(folder / "models").items():
+        found.append(Reader(name, path, path, _model))
+    return {r.name: r for r in found}
+
+
+def _calibration(path: Path) -> Iterator[str]:
+    yield from sense.of_rig(read_calibration(path))
+
+
+def _detections(path: Path) -> Iterator[str]:
+    found = read_detections({"top": path}, RIG, None, keypoint="mean", sort=True)
+    yield from sense.of_detections(found, RIG)
+
+
+def _three_detections(path: Path) -> Iterator[str]:
+    found = read_detections([path], THREE, None, sort=True)
+    yield from sense.of_detections(found, THREE)
+
+
+def _timestamps(path: Path) -> Iterator[str]:
+    frame, time = read_timestamps(path)
+    yield from sense.of_frames(frame)
+    yield from sense.of_numbers("time", time, 1e12)
+
+
+def _truth(path: Path) -> Iterator[str]:
+    yield from sense.of_points(import_truth(path, RIG))
+
+
+def _tracks(path: Path) -> Iterator[str]:
+    yield from sense.of_points(read_tracks(path))
+
+
+def _tank(path: Path) -> Iterator[str]:
+    tank = read_tank(path)
+    yield from sense.of_numbers("world", tank.world, sense.FARTHEST)
+    yield from sense.of_numbers("pixel", tank.pixel, sense.FARTHEST)
+    for surface in tank.surfaces:
+        yield from sense.of_numbers("surface", surface.point, sense.FARTHEST)
+
+
+def _recording(folder: Path) -> Iterator[str]:
+    recording = Recording.open(folder)
+    info = recording.info
+    yield from sense.of_rig(recording.rig)
+    yield from sense.of_numbers("fps", info.fps, 1e9)
+    yield from sense.of_numbers("first frame", info.first_frame, sense.MOST_FRAMES)
+    yield from sense.of_numbers("frames", info.frame_count, sense.LONGEST)
+    yield from sense.of_numbers("offset", list(info.time_offset_frames.values()), 1e9)
+    yield from sense.of_detections(recording.detections, recording.rig)
+    for piece in recording.iter_detections(rows=40):
+        yield from sense.of_detections(piece, recording.rig)
+    truth = recording.truth
+    if truth is not None:
+        yield from sense.of_points(truth)
+    yield from sense.of_points(recording.tracks)
+
+
+def _side_files(folder: Path) -> Iterator[str]:
+    settings_of(folder)
+    Journal(folder)
+    read_figures(folder, folder / "tracks.parquet", None)  # type: ignore[arg-type]
+    yield from ()
+
+
+def _settings_seed(folder: Path) -> Path:
+    path = folder / "methods.json"
+    if not path.exists():
+        values = {"max_gap": 5, "min_obs": 3, "gate": 0.5}
+        path.write_text(json.dumps([{"method": name, "settings": values} for name in method_names()]))
+    return path
+
+
+def _settings(path: Path) -> Iterator[str]:
+    try:
+        jobs = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: is not JSON") from None
+    for job in jobs if isinstance(jobs, list) else []:
+        if isinstance(job, dict) and isinstance(job.get("settings"), dict) and job.get("method") in method_names():
+            for name, value in job["settings"].items():
+                try:
+                    make_settings(method_class(job["method"]).Settings, {name: value}, job["method"])
+                except InputError:
+                    continue
+    yield from ()
+
+
+def _video(path: Path) -> Iterator[str]:
+    from trackfish3d.media.video import Video
+
+    film = Video.open(path)
+    yield from sense.of_numbers("fps", film.fps, 1e9)
+    yield from sense.of_numbers("frames", film.count, sense.LONGEST)
+    for picture in itertools.islice(film.read(), 20):
+        if picture.grey.shape[0] > 10**5 or picture.grey.shape[1] > 10**5:
+            yield "a picture of more than 100,000 px"
+    film.sample_numbers(5)
+    for _ in film.at([0, 3, 11]):
+        pass
+
+
+def _features(recording: Recording) -> Callable[[Path], Iterator[str]]:
+    from trackfish3d.methods.paper.features import read_features
+
+    def read(path: Path) -> Iterator[str]:
+        values = read_features(path, recording.detections)
+        yield from sense.of_numbers("feature", values, 1e6)
+
+    return read
+
+
+def _model(path: Path) -> Iterator[str]:
+    from trackfish3d.methods.joint.learning.checkpoint import load_pairs
+    from trackfish3d.methods.paper.checkpoint import load_model
+
+    net = load_pairs(path) if path.stem == "pairs" else load_model(path)[0]
+    for name, values in net.state_dict().items():
+        yield from sense.of_numbers(name, values.numpy(), np.finfo(np.float32).max)
+
+
+def quietly(reader: Reader) -> list[str]:
+    """Read; return what is nonsense in what was let through. An `InputError` that names the file is fine."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return list(reader.sense(reader.opened))
