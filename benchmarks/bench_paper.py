@@ -21,8 +21,8 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from trackfish3d.evaluation.oracle import true_groups
-from trackfish3d.methods.batches import size_batches
 from trackfish3d.methods.groups import triangulated
+from trackfish3d.methods.padding import size_batches
 from trackfish3d.methods.paper import checkpoint
 from trackfish3d.methods.paper.batches import affinity, embed
 from trackfish3d.methods.paper.features import raw_features

@@ -18,8 +18,8 @@ from trackfish3d.evaluation import evaluate
 from trackfish3d.media.writer import write_video
 from trackfish3d.methods.baselines.geometric import Hungarian
 from trackfish3d.recordings import Recording
-from trackfish3d.synfish.difficulty import difficulty
 from trackfish3d.synfish.observe import mesh_for, pose_frame
+from trackfish3d.synfish.recording_difficulty import difficulty
 from trackfish3d.synfish.rendering.raster import View
 from trackfish3d.synfish.rendering.render import Renderer
 from trackfish3d.synfish.scenes import benchmark_scenes, paper_audit, write_scene

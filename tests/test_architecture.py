@@ -22,7 +22,7 @@ LAYERS = [
     ["cli"],
 ]
 # Inside `methods`: what all share, then one folder a method; methods do not know each other.
-METHODS = [["suspects", "postprocess", "batches"], ["result"], ["base"], ["groups"], ["matching", "online", "scale"]]
+METHODS = [["suspects", "postprocess", "padding"], ["result"], ["base"], ["groups"], ["matching", "live", "scale"]]
 METHODS += [["registry"], ["joint", "paper", "baselines"]]
 OFTEN = {"__init__", "settings", "kernels"}
 

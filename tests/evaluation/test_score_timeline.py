@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from matplotlib.image import imread
 
 from trackfish3d.evaluation import Scores, evaluate
-from trackfish3d.evaluation.timeline import _colours, _resumed, _runs, _switched, draw_timeline
+from trackfish3d.evaluation.score_timeline import _colours, _resumed, _runs, _switched, draw_timeline
 
 from .oracles import Scene, scenes
 

@@ -8,7 +8,7 @@ import pytest
 from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Recording
-from trackfish3d.synfish.difficulty import difficulty
+from trackfish3d.synfish.recording_difficulty import difficulty
 from trackfish3d.synfish.scenes import benchmark_scenes, paper_audit, write_scene
 from trackfish3d.synfish.school import school_statistics
 

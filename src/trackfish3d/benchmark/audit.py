@@ -11,7 +11,7 @@ from ..core.files import atomic_path, write_json
 from ..core.progress import TaskProgress
 from ..methods.paper.labels import PseudoLabels
 from ..recordings import Recording
-from ..synfish.difficulty import difficulty
+from ..synfish.recording_difficulty import difficulty
 from ..synfish.scenes import benchmark_scenes, paper_audit
 from .jobs import in_parallel
 from .scenes import SceneSpec

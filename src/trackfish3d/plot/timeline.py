@@ -3,7 +3,7 @@
 from matplotlib.figure import Figure
 
 from ..evaluation import Scores
-from ..evaluation.timeline import timeline_figure
+from ..evaluation.score_timeline import timeline_figure
 
 
 def timeline(scores: Scores, title: str = "") -> Figure:

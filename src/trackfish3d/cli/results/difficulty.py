@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ...recordings import Recording
-from ...synfish.difficulty import difficulty
+from ...synfish.recording_difficulty import difficulty
 from ...synfish.scenes import benchmark_scenes, paper_audit
 
 

@@ -15,8 +15,8 @@ from ...evaluation import evaluate
 from ...evaluation.association import association_of_tracks
 from ...evaluation.blind import held_out_error, track_lengths
 from ...evaluation.gate import default_gate
+from ...evaluation.score_timeline import draw_timeline
 from ...evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
-from ...evaluation.timeline import draw_timeline
 from ...pipeline.tracking import load_truth
 from ...recordings import Recording, Tracks, Truth, read_tracks
 

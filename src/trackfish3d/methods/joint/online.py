@@ -7,7 +7,7 @@ import numpy as np
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
-from ..online import FrameTracker
+from ..live import FrameTracker
 from .engine import Engine
 from .fit.initialise import initial_model
 from .model import TrackingModel

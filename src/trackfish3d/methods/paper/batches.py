@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..batches import pad
+from ..padding import pad
 from .network import TrackFishNet
 from .settings import GroupingSettings
 

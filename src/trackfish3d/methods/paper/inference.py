@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...cameras import CameraRig
 from ...core.progress import Progress
 from ...recordings import Detections
-from ..batches import size_batches
 from ..groups import Groups
+from ..padding import size_batches
 from .batches import affinity, embed
 from .features import raw_features
 from .grouping import group_detections

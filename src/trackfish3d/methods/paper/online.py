@@ -8,7 +8,7 @@ import numpy as np
 from ...cameras import CameraRig
 from ...recordings import Detections, Tracks
 from ..groups import groups_to_tracks
-from ..online import FrameTracker
+from ..live import FrameTracker
 from .method import PaperSettings, load_network
 from .tracker import PaperTracker
 

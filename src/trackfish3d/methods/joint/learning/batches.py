@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...batches import pad, size_batches
+from ...padding import pad, size_batches
 from .network import Batch, PairNet
 from .pair_features import PairFrames
 
