@@ -11,7 +11,11 @@ Everything here is loaded when it is first asked for.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .core.compiling import choose_cache
+
 __version__ = "0.1.0"
+
+choose_cache()
 
 _HOME = {
     "cameras": ("Camera", "CameraRig", "Interface"),

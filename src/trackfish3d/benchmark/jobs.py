@@ -1,10 +1,9 @@
 """One job is one method on one scene. Jobs run in parallel processes, and finished ones are not run again."""
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..core.errors import InputError, TrackFishError
 from ..core.files import digest, read_json, write_json
+from ..core.parallel import stop_workers, worker_pool
 from ..core.resume import key_of
 from ..core.settings import make_settings
 from ..evaluation import evaluate
@@ -134,19 +134,18 @@ def in_parallel(
 ) -> list[T]:
     """Call functions in ``workers`` new processes of one thread each; ``done`` hears of each result as it comes.
 
-    Results are in the order of ``work``. New processes are spawned: a fork would share locks of Numba and OpenMP.
+    Results are in the order of ``work``.
     """
     os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"
     results: dict[int, T] = {}
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with worker_pool(workers) as pool:
         waiting = {pool.submit(function, *arguments): i for i, (function, arguments) in enumerate(work)}
         try:
             for future in as_completed(waiting):
                 results[waiting[future]] = future.result()
                 done(results[waiting[future]])
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            stop_workers(pool)
             raise
     return [results[i] for i in range(len(work))]
 

@@ -1,5 +1,6 @@
 """The ``trackfish3d`` command: finds its sub-commands and turns users' mistakes into one line."""
 
+import contextlib
 import importlib
 import os
 import sys
@@ -11,6 +12,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import click
 import typer
 from typer.core import TyperGroup
 
@@ -40,6 +42,9 @@ COMMANDS = {
     "difficulty": "results.difficulty",
     "benchmark": "results.benchmark",
 }
+
+
+_INTERRUPTED = 130
 
 
 class LazyGroup(TyperGroup):
@@ -85,16 +90,45 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        app(args=arguments, prog_name="trackfish3d")
+        code = app(args=arguments, prog_name="trackfish3d", standalone_mode=False)
+        if code == _INTERRUPTED:  # Typer's own answer to Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.ClickException as error:  # a wrong option or argument
+        error.show()
+        sys.exit(error.exit_code)
     except TrackFishError as error:
         if "--debug" in arguments:
             raise
-        message = " ".join(str(error).split())
-        print(f"trackfish3d: {message}", file=sys.stderr)
+        _say(str(error))
         sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        _say("stopped; what was finished is kept, and the same command goes on from there")
+        sys.exit(_INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except (OSError, MemoryError) as error:  # what the system refuses: a full disk, no permission, no memory
+        if "--debug" in arguments:
+            raise
+        _say(_refused(error))
+        sys.exit(2)
+
+
+def _refused(error: OSError | MemoryError) -> str:
+    """Say what the system refused: file and cause."""
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; nothing that was finished is lost"
+    cause = error.strerror or str(error) or type(error).__name__
+    file = f"{os.fsdecode(error.filename)!r}: " if error.filename is not None else ""
+    return f"{file}{cause}; nothing that was finished is lost"
+
+
+def _say(message: str) -> None:
+    """Print one line on standard error, without anything that a terminal would obey."""
+    line = "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))
+    with contextlib.suppress(OSError):
+        print(f"trackfish3d: {line}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

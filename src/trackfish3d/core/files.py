@@ -22,13 +22,22 @@ _RESERVED = {"con", "prn", "aux", "nul", "clock$", *(f"{n}{k}" for n in ("com", 
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it there when the block ends well, remove it otherwise."""
+    """Give a temporary path beside `path`; rename it there when the block ends well, remove it otherwise.
+
+    What a killed process left of the same file is removed on the way.
+
+    Parameters
+    ----------
+    path : the file to write; its folder is made where it is not there.
+    """
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; name a file")
     try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; name a file")
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
+        _sweep(path)
+        begin = f"{_hidden(path)}{os.getpid()}."
+        handle, name = tempfile.mkstemp(prefix=begin, suffix=path.suffix, dir=path.parent)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
     os.close(handle)
@@ -39,6 +48,35 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _hidden(path: Path) -> str:
+    """How the names of a file's temporaries begin; the number of the process that writes them follows."""
+    return f".{path.stem}.tf3d-"
+
+
+def _sweep(path: Path) -> None:
+    """Remove temporaries of a file whose writer is gone."""
+    begin = _hidden(path)
+    with os.scandir(path.parent) as entries:
+        left = [e.name for e in entries if e.name.startswith(begin) and e.name.endswith(path.suffix)]
+    for name in left:
+        number = name[len(begin) :].partition(".")[0]
+        if number.isdecimal() and not _alive(int(number)):
+            (path.parent / name).unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process of this number runs, as far as can be told."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 def read_text(path: str | Path) -> str:

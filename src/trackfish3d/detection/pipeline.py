@@ -4,7 +4,6 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 from .. import __version__
 from ..core.errors import InputError
 from ..core.files import claim_folder, inside, remove_folder, write_json
+from ..core.parallel import worker_pool
 from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
 from ..recordings import Detections, Recording
@@ -155,7 +155,7 @@ def _run_jobs(jobs: list[CameraJob], workers: int, progress: TaskProgress) -> li
         return [run_camera(job, of_task(progress, job.name)) for job in jobs]
     context = multiprocessing.get_context("spawn")
     done = context.Array("q", len(jobs) + 1, lock=False)  # frames of each, and whether to stop
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_adopt, initargs=(done,)) as pool:
+    with worker_pool(workers, _adopt, (done,)) as pool:
         futures = [pool.submit(_work, k, job) for k, job in enumerate(jobs)]
         try:
             while not all(f.done() for f in futures) and not any(f.done() and f.exception() for f in futures):

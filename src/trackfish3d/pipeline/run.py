@@ -12,6 +12,7 @@ from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
 from ..core.errors import InputError
 from ..core.files import atomic_path
+from ..core.lock import locked
 from ..core.progress import Progress
 from ..detection.base import Detector
 from ..detection.pipeline import detect
@@ -118,7 +119,8 @@ def run(
         any_rate=fps is not None,
         teach=teach,
     )
-    return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
+    with locked(folder):
+        return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
 
 
 @dataclass

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import InputError
+from ..core.lock import locked
 from ..core.progress import Progress, TaskProgress
 from ..core.settings import setting_names
 from ..detection.pipeline import Report
@@ -56,8 +57,9 @@ def detect(
     progress : called with the name of a camera, its frames done and its frames in all.
     """
     source = open_recording(recording)
-    report = detect_videos(source, detector, settings, workers=workers, progress=progress, previews=previews)
-    relink_recording(source)
+    with locked(source.folder):
+        report = detect_videos(source, detector, settings, workers=workers, progress=progress, previews=previews)
+        relink_recording(source)
     return report
 
 

@@ -7,9 +7,9 @@ import typer
 
 from ...core.errors import InputError
 from ...core.settings import parse_settings, setting_lines
-from ...detection.pipeline import Report, detect
+from ...detection.pipeline import Report
 from ...detection.registry import detector_names, make_detector, summaries
-from ...evaluation.truth_links import relink_recording
+from ...pipeline.tracking import detect
 from ...recordings import Recording
 from .._progress import Bars
 
@@ -93,7 +93,6 @@ def run(source: Recording, detector: str, values: dict[str, str], workers: int |
     """Detect with one progress bar a camera; prints what a user should know."""
     with Bars(*source.videos) as bars:
         report = detect(source, detector, values, workers=workers, progress=bars, previews=preview)
-    relink_recording(source)
     for note in report.notes:
         bars.say(f"note: {note}")
     for camera in report.cameras:

@@ -1,11 +1,13 @@
 """``trackfish3d track``: detections to tracks, by any method."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ...core.errors import InputError
+from ...core.lock import locked
 from ...core.settings import parse_settings, setting_names, setting_values
 from ...methods.base import Method
 from ...methods.registry import DEFAULT_METHOD, method_names, summaries
@@ -45,11 +47,12 @@ def command(
     source = Recording.open(recording)
     if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".pq"):
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
-    with Bars() as bars:
-        for name in _dark(source):
-            bars.say(f"camera {name} has no detections")
-        result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))
-    where = result.save(source if out is None else out)
+    with locked(source.folder) if out is None else nullcontext():
+        with Bars() as bars:
+            for name in _dark(source):
+                bars.say(f"camera {name} has no detections")
+            result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))
+        where = result.save(source if out is None else out)
     print(f"{method}: {_line(changed_settings(result))}")
     for note in result.notes:
         print(note)

@@ -1,0 +1,92 @@
+"""One writer at a time: a folder that is being worked on says who does it, and a second one is refused."""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import InputError
+
+LOCK = ".trackfish3d.lock"
+
+
+@contextmanager
+def locked(folder: str | Path) -> Iterator[None]:
+    """Hold a folder while the block lasts.
+
+    The system lets go of the lock when its owner ends, however it ends, so that nothing stale is ever in the way. A
+    folder that cannot be written to is refused here, before hours of work are lost.
+
+    Parameters
+    ----------
+    folder : made where it is not there.
+
+    Raises
+    ------
+    InputError
+        Where another process holds it (named with its age), or nothing can be written there.
+    """
+    path = Path(folder) / LOCK
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link; move it away")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    with file:
+        if not _take(file):
+            raise InputError(f"{folder}: is being worked on by {_owner(file)}; wait for it, or stop it")
+        file.truncate(0)
+        said = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "command": _command()}
+        file.write(json.dumps(said) + "\n")
+        file.flush()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _command() -> str:
+    return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200]
+
+
+def _owner(file: IO[str]) -> str:
+    """Who holds a lock, in words."""
+    try:
+        file.seek(0)
+        said: dict[str, Any] = json.loads(file.read())
+        minutes = (time.time() - float(said["since"])) / 60
+        name = "".join(c if c.isprintable() else "?" for c in str(said["command"]))
+        return f"process {int(said['pid'])} on {said['host']} ({name}) since {minutes:.0f} min"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
+
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    def _take(file: IO[str]) -> bool:
+        try:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _take(file: IO[str]) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks: better to work than to refuse everybody
+            return True
+        return os.fstat(file.fileno()).st_nlink > 0  # the owner may have removed it in this very moment

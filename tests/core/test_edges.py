@@ -1,0 +1,160 @@
+"""What the system refuses, what a kill leaves, and who may write: one clear line, nothing lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import trackfish3d as tf
+from trackfish3d.cli.app import main
+from trackfish3d.core.compiling import _private_folder
+from trackfish3d.core.errors import InputError
+from trackfish3d.core.files import atomic_path
+from trackfish3d.core.lock import LOCK, locked
+
+SRC = str(Path(tf.__file__).parents[1])
+
+
+def python(code: str, **more) -> subprocess.Popen:
+    """Start another Python with this package."""
+    environment = os.environ | {"PYTHONPATH": SRC}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **more
+    )
+
+
+def run(*words) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(w) for w in words])
+    return int(stop.value.code or 0)
+
+
+def test_a_folder_has_one_writer_and_a_killed_one_is_no_obstacle(tmp_path):
+    code = f"""
+import time
+from trackfish3d.core.lock import locked
+with locked({str(tmp_path)!r}):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+    other = python(code)
+    assert other.stdout.readline() == "held\n"
+    with (
+        pytest.raises(InputError, match=rf"is being worked on by process {other.pid} on .* since 0 min"),
+        locked(tmp_path),
+    ):
+        pass
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    with locked(tmp_path):
+        assert json.loads((tmp_path / LOCK).read_text())["pid"] == os.getpid()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_is_not_written_through_a_link(tmp_path):
+    (tmp_path / "precious.txt").write_text("mine")
+    (tmp_path / "rec").mkdir()
+    (tmp_path / "rec" / LOCK).symlink_to(tmp_path / "precious.txt")
+    with pytest.raises(InputError, match="is a link"), locked(tmp_path / "rec"):
+        pass
+    assert (tmp_path / "precious.txt").read_text() == "mine"
+
+
+def test_temporaries_of_a_killed_writer_are_swept_and_those_of_a_living_one_stay(tmp_path):
+    code = f"""
+import time
+from trackfish3d.core.files import atomic_path
+with atomic_path({str(tmp_path / "a.csv")!r}) as temporary:
+    temporary.write_text("half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+    other = python(code)
+    assert other.stdout.readline() == "writing\n"
+    with atomic_path(tmp_path / "a.csv") as temporary:
+        temporary.write_text("whole")
+    assert len(list(tmp_path.iterdir())) == 2
+    other.send_signal(signal.SIGKILL)
+    other.wait()
+    (tmp_path / ".a.notes.csv").write_text("somebody's")
+    with atomic_path(tmp_path / "a.csv") as temporary:
+        temporary.write_text("again")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".a.notes.csv", "a.csv"]
+
+
+def test_workers_end_when_their_parent_is_killed():
+    code = """
+import os, time
+from trackfish3d.core.parallel import worker_pool
+if __name__ == "__main__":
+    pool = worker_pool(1)
+    print(pool.submit(os.getpid).result(), flush=True)
+    pool.submit(time.sleep, 60)
+    time.sleep(60)
+"""
+    parent = python(code)
+    worker = int(parent.stdout.readline())
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    end = time.monotonic() + 20
+    while time.monotonic() < end and Path(f"/proc/{worker}").exists():
+        time.sleep(0.1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_a_full_disk_is_one_line(tmp_path, capsys, monkeypatch):
+    recording = tf.simulate(tmp_path / "rec", fish=2, frames=8)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device", "tracks.parquet")
+
+    monkeypatch.setattr("trackfish3d.methods.result.Result.save", full)
+    assert run("track", recording.folder) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert said == ["trackfish3d: 'tracks.parquet': No space left on device; nothing that was finished is lost"]
+    monkeypatch.setattr("trackfish3d.methods.result.Result.save", lambda *_: (_ for _ in ()).throw(MemoryError))
+    assert run("track", recording.folder) == 2
+    assert "not enough memory" in capsys.readouterr().err
+    monkeypatch.setattr("trackfish3d.methods.result.Result.save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert run("track", recording.folder) == 130
+    assert capsys.readouterr().err == (
+        "trackfish3d: stopped; what was finished is kept, and the same command goes on from there\n"
+    )
+
+
+def test_escape_characters_in_names_reach_no_terminal(tmp_path, capsys):
+    assert run("track", tmp_path / "\x1b[31mred\nline") == 2
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert said.count("\n") == 1
+
+
+def test_kernels_are_kept_elsewhere_where_neither_installation_nor_home_is_writable(tmp_path):
+    code = """
+import os
+os.access = lambda path, mode: False
+import trackfish3d, numpy
+from trackfish3d.maths.assignment import assign
+print(assign(numpy.eye(2)), os.environ["NUMBA_CACHE_DIR"])
+"""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SRC, "HOME": "/nonexistent", "TMPDIR": str(tmp_path)}
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    folder = Path(made.stdout.split()[-1])
+    assert folder.parent == tmp_path
+    assert list(folder.rglob("assignment.*.nbi"))
+
+
+def test_a_cache_folder_of_somebody_else_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mine = _private_folder()
+    assert mine.parent == tmp_path
+    assert mine.stat().st_mode & 0o077 == 0
+    assert _private_folder() == mine
+    mine.chmod(0o777)
+    assert _private_folder() != mine
