@@ -11,6 +11,7 @@ from ..core.progress import Progress, TaskProgress
 from ..core.settings import setting_names
 from ..detection.pipeline import Report
 from ..detection.pipeline import detect as detect_videos
+from ..detection.registry import make_detector
 from ..evaluation.truth_links import relink_recording
 from ..health import Health, examine
 from ..health.kept import kept_problems
@@ -55,8 +56,9 @@ def detect(
     previews : whether pictures to look at are drawn into ``preview/``.
     progress : called with the name of a camera, its frames done and its frames in all.
     """
+    finder = make_detector(detector, settings)
     source = open_recording(recording)
-    report = detect_videos(source, detector, settings, workers=workers, progress=progress, previews=previews)
+    report = detect_videos(source, finder, workers=workers, progress=progress, previews=previews)
     relink_recording(source)
     return report
 
