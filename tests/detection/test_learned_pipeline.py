@@ -10,6 +10,7 @@ import pytest
 from trackfish3d.cameras import CameraRig
 from trackfish3d.cli.app import main
 from trackfish3d.detection.pipeline import detect
+from trackfish3d.detection.registry import make_detector
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.rigs import random_rig
 
@@ -48,7 +49,7 @@ def test_masks_of_a_network_reach_the_recording(recording: Recording, tmp_path: 
     weights[0, 0, 0] = weights[0, 1, 1] = 10
     prototypes = np.stack([prototype_of(24.5, 24.5, 14, 4), prototype_of(109.5, 69.5, 9, 19)])[None]
     path = save_graph(tmp_path / "net.onnx", {name: np.concatenate([table, weights], axis=2), "output1": prototypes})
-    report = detect(recording, "onnx", {"weights": str(path)}, workers=1, previews=False)
+    report = detect(recording, make_detector("onnx", {"weights": str(path)}), workers=1, previews=False)
     assert report.detections == 2 * 5 * 2
     found = Recording.open(recording.folder).detections
     assert found.has_moments
@@ -74,7 +75,9 @@ def test_processes_of_their_own_load_yolo(recording: Recording, tmp_path: Path) 
     quiet_ultralytics(tmp_path)
     pytest.importorskip("ultralytics")
     weights = yolo_weights(tmp_path, "yolo26n-seg")
-    report = detect(recording, "yolo", {"weights": str(weights), "size": "160", "min_score": "0.05"}, workers=2)
+    report = detect(
+        recording, make_detector("yolo", {"weights": str(weights), "size": "160", "min_score": "0.05"}), workers=2
+    )
     assert report.detections > 10
     assert {c.name for c in report.cameras} == set(recording.rig.names)
     assert Recording.open(recording.folder).detections.has_moments

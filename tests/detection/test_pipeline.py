@@ -1,6 +1,7 @@
 """From the videos of a recording to its detections: stopped, broken, dark, moved, and in parallel."""
 
 import json
+import pickle
 import sys
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from trackfish3d.detection import camera_job, pipeline
 from trackfish3d.detection.base import FrameDetections
 from trackfish3d.detection.camera_job import read_ahead
 from trackfish3d.detection.preview import WIDTH, draw_seen, panel
-from trackfish3d.detection.registry import make_detector
+from trackfish3d.detection.registry import detector_names, make_detector
 from trackfish3d.media.video import Video
 from trackfish3d.media.video_checks import displacement, examine
 from trackfish3d.recordings import Recording
@@ -111,7 +112,8 @@ def test_other_settings_do_not_take_up_what_was_begun(
     with pytest.raises(Killed):
         pipeline.detect(recording, workers=1, progress=tell)
     first: list[int] = []
-    pipeline.detect(recording, settings={"split": "false"}, workers=1, progress=lambda c, d, t: first.append(d))
+    finder = make_detector("background", {"split": "false"})
+    pipeline.detect(recording, finder, workers=1, progress=lambda c, d, t: first.append(d))
     assert first[0] == 0
 
 
@@ -174,10 +176,39 @@ def test_a_file_that_says_a_wrong_rate_is_used_where_the_rate_is_known(films: Pa
     assert "left has 30 frames a second, right 10; taken as 30 for both" in notes
 
 
+def test_a_video_is_opened_once_and_passed_on(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    real = Video.open.__func__  # type: ignore[attr-defined]
+
+    def counted(cls: type[Video], path: Path) -> Video:
+        opened.append(Path(path))
+        return real(cls, path)
+
+    monkeypatch.setattr(Video, "open", classmethod(counted))
+    recording = record(tmp_path / "rec", both(films))
+    pipeline.detect(recording, workers=1, previews=False)
+    assert sorted(opened) == sorted(recording.videos.values())
+    first = recording.detections
+    known = {name: Video.open(path) for name, path in both(films).items()}
+    opened.clear()
+    pipeline.detect(recording, videos=known, workers=2, previews=False)  # other processes get the facts with their job
+    assert opened == []
+    np.testing.assert_array_equal(recording.detections.u, first.u)
+
+
+@pytest.mark.parametrize("name", detector_names())
+def test_a_detector_can_be_sent_to_another_process(name: str) -> None:
+    detector = make_detector(name, {"region": "0,0 9,0 9,9"} if name != "onnx" else {"min_score": "0.5"})
+    sent = pickle.loads(pickle.dumps(detector))
+    assert type(sent) is type(detector)
+    assert sent.settings == detector.settings
+    assert sent.name == name
+
+
 def test_one_bad_camera_of_two_stops_the_others(films: Path, tmp_path: Path) -> None:
     recording = record(tmp_path / "rec", both(films))
     with pytest.raises(InputError, match="region"):
-        pipeline.detect(recording, settings={"region": "nowhere"}, workers=2)
+        pipeline.detect(recording, make_detector("background", {"region": "nowhere"}), workers=2)
 
 
 def test_a_dark_video_and_a_camera_that_moved_are_said(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Training sets that nobody labelled: outlines where the animals are, and a segmenter fitted to them."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
 from trackfish3d.detection.masks.blobs import Blob
 from trackfish3d.detection.masks.outlines import blob_from_mask
+from trackfish3d.detection.pipeline import check_videos
+from trackfish3d.detection.registry import make_detector
 from trackfish3d.detection.training.examples import self_labelled, shares, spread
 from trackfish3d.detection.training.training_set import Example, SetSettings, cut_example, hide, read_labels, write_set
 from trackfish3d.recordings import Recording
@@ -20,6 +23,10 @@ from trackfish3d.synfish.examples import true_masks
 from trackfish3d.synfish.rigs import random_rig
 
 from .tiny_networks import ellipse_pictures, ellipse_video, quiet_ultralytics
+
+
+def labelled(recording: Recording, settings: SetSettings) -> Iterator[Example]:
+    return self_labelled(check_videos(recording)[0], settings, make_detector("background"))
 
 
 def ellipse_blob(u: float, v: float, a: float, b: float, size: tuple[int, int] = (320, 200)) -> Blob:
@@ -98,7 +105,7 @@ def recording(tmp_path: Path) -> Recording:
 
 def test_ones_own_video_is_labelled_by_the_background_detector(recording: Recording, tmp_path: Path) -> None:
     settings = SetSettings(images=8, size=160, tile=None)
-    report = write_set(tmp_path / "set", lambda: self_labelled([recording], settings), settings, {"of": "test"})
+    report = write_set(tmp_path / "set", lambda: labelled(recording, settings), settings, {"of": "test"})
     assert sum(report.images.values()) == pytest.approx(8, abs=1)
     assert report.images["val"] >= 1
     alike = []
@@ -212,7 +219,7 @@ def test_a_segmenter_is_fitted_stopped_and_resumed(recording: Recording, tmp_pat
     settings = TrainSettings(images=6, size=160, tile=64, epochs=2, batch=4, device="cpu")
     check_model(settings)
     chosen = set_settings(settings)
-    report = write_set(tmp_path / "set", lambda: self_labelled([recording], chosen), chosen, {})
+    report = write_set(tmp_path / "set", lambda: labelled(recording, chosen), chosen, {})
     told: list[float] = []
 
     class Stop(Exception):

@@ -4,6 +4,7 @@ import glob
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,11 @@ class Source:
     def video(self) -> bool:
         """Whether it is a video."""
         return self.files[0].suffix.lower() in VIDEOS
+
+    @cached_property
+    def film(self) -> Video:
+        """The video, opened once."""
+        return Video.open(self.files[0])
 
 
 def parse_sources(texts: list[str]) -> list[Source]:
@@ -98,14 +104,14 @@ def moments(sources: list[Source]) -> list[list[str]]:
 
 def video_step(sources: list[Source]) -> int:
     """Every how many frames to look at the videos: the same for all, since frames belong together by their number."""
-    longest = max((Video.open(s.files[0]).count for s in sources if s.video), default=0)
+    longest = max((s.film.count for s in sources if s.video), default=0)
     return max(1, longest // FRAMES)
 
 
 def read_pictures(source: Source, names: list[str], every: int) -> Iterator[tuple[str, Picture]]:
     """Give the name of the moment and the grey picture (H, W), one after the other."""
     if source.video:
-        yield from _video(source.files[0], every)
+        yield from _video(source.film, every)
         return
     cv2 = opencv()
     for name, path in zip(names, source.files, strict=True):
@@ -120,11 +126,10 @@ def count_pictures(source: Source, every: int) -> int:
     """How many pictures `read_pictures` will give, as far as the video says."""
     if not source.video:
         return len(source.files)
-    return -(-Video.open(source.files[0]).count // every)
+    return -(-source.film.count // every)
 
 
-def _video(path: Path, every: int) -> Iterator[tuple[str, Picture]]:
+def _video(video: Video, every: int) -> Iterator[tuple[str, Picture]]:
     """Every n-th frame by its number, which lost frames do not shift."""
-    video = Video.open(path)
     for picture in video.at(range(0, video.count, every)):
         yield str(picture.number), np.ascontiguousarray(picture.grey)

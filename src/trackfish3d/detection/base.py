@@ -49,8 +49,13 @@ class FrameDetections:
 
 
 class Detector(ABC):
-    """One way to find animals in pictures. A subclass is one method: its settings, and a `see`."""
+    """One way to find animals in pictures. A subclass is one method: its settings, and a `see`.
 
+    Until `prepare` it holds its settings alone, so that it can be copied and sent to another process.
+    """
+
+    name: ClassVar[str]
+    """What users call it."""
     Settings: ClassVar[type[Any]] = DetectorSettings
     moments: ClassVar[bool] = True
     """Whether detections have mask moments."""

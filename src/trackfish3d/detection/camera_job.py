@@ -1,5 +1,6 @@
 """One camera's video from the first frame to the last, in a process of its own."""
 
+import copy
 import queue
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,6 @@ from ..media.video_checks import examine
 from .base import Detector, FrameDetections
 from .checkpoints import Checkpoints
 from .preview import panel, write_picture
-from .registry import make_detector
 
 T = TypeVar("T")
 PART_FRAMES = 500
@@ -27,9 +27,8 @@ class CameraJob:
     """What a process needs to know: the ``video`` of camera ``name``, the detector, and where to work."""
 
     name: str
-    video: Path
-    detector: str
-    settings: dict[str, Any]
+    video: Video
+    detector: Detector
     work: Path
     first_frame: int = 0
     threads: int = 1
@@ -50,12 +49,12 @@ class CameraResult:
 
 def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     """Detect in one video, part by part; goes on after the last part that is there."""
-    video = Video.open(job.video)
+    video, detector = job.video, copy.deepcopy(job.detector)  # which `prepare` makes this camera's own
     parts = Checkpoints(job.work / job.name, PART_FRAMES)
-    detector = make_detector(job.detector, job.settings)
+    settings = detector.settings.model_dump(mode="json")
     made_from = {
-        "video": stamp(job.video),
-        "detector": [job.detector, job.settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
+        "video": stamp(video.path),
+        "detector": [detector.name, settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
     }
     done = parts.begin(made_from)
     learnt = parts.folder / "learnt.json"
@@ -80,7 +79,7 @@ def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
 
 def _run(video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Progress) -> None:
     """Read pictures ahead in a thread, see them here, and write each part as it is full."""
-    shown = {round((k + 0.5) * video.count / PREVIEWS) for k in range(PREVIEWS)}
+    shown = {video.near(round((k + 0.5) * video.count / PREVIEWS)) for k in range(PREVIEWS)}
     frames: list[tuple[int, FrameDetections]] = []
     k = done
     for picture in read_ahead(video.read(done * PART_FRAMES, threads=job.threads)):

@@ -17,7 +17,7 @@ from ..core.parallel import worker_pool
 from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
 from ..recordings import Detections, Recording
-from .base import COLUMNS
+from .base import COLUMNS, Detector
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
 from .checkpoints import Checkpoints, tables
 from .registry import make_detector
@@ -38,18 +38,24 @@ class Report:
         return sum(c.detections for c in self.cameras)
 
 
-def check_videos(recording: Recording, any_rate: bool = False) -> tuple[dict[str, Path], list[str]]:
-    """Videos of a recording by camera, and what is strange about them together.
+def check_videos(
+    recording: Recording, any_rate: bool = False, videos: Mapping[str, Video] | None = None
+) -> tuple[dict[str, Video], list[str]]:
+    """Return the videos of a recording by camera, and what is strange about them together.
 
-    An `InputError` where they cannot be used: none at all, another size than calibrated, other frame rates (unless
-    ``any_rate``: a file may say a wrong one, and frames belong together by their numbers).
+    An `InputError` where they cannot be used: none at all, another size than calibrated, other frame rates.
+
+    Parameters
+    ----------
+    recording : whose videos they are.
+    any_rate : take other frame rates too: a file may say a wrong one, and frames belong together by their numbers.
+    videos : those that are open already; by default the recording's are opened.
     """
-    videos = recording.videos
-    if not videos:
+    opened = dict(videos) if videos is not None else {n: Video.open(path) for n, path in recording.videos.items()}
+    if not opened:
         names = ", ".join(f"videos/{n}.mp4" for n in recording.rig.names[:2])
         raise InputError(f"{recording.folder}: has no videos; put them there under the cameras' names ({names}, ...)")
-    notes = [f"camera {n}: has no video" for n in recording.rig.names if n not in videos]
-    opened = {name: Video.open(path) for name, path in videos.items()}
+    notes = [f"camera {n}: has no video" for n in recording.rig.names if n not in opened]
     for name, video in opened.items():
         want = recording.rig[name].size
         if tuple(want) != video.size:
@@ -71,14 +77,14 @@ def check_videos(recording: Recording, any_rate: bool = False) -> tuple[dict[str
     short = [f"{name} {count}" for name, count in counts.items() if count < longest]
     if short:
         notes.append(f"videos differ in length: {', '.join(short)} of {longest} frames; the rest is seen by the others")
-    return videos, notes
+    return opened, notes
 
 
 def detect(
     recording: Recording,
-    detector: str = "background",
-    settings: Mapping[str, Any] | None = None,
+    detector: Detector | None = None,
     *,
+    videos: Mapping[str, Video] | None = None,
     workers: int | None = None,
     progress: TaskProgress | None = None,
     previews: bool = True,
@@ -88,26 +94,34 @@ def detect(
 
     A run that was stopped goes on where it was when it is called again with the same detector and settings. What
     the detector learnt is written to ``detections.settings.json``, pictures to look at to ``preview/<camera>.png``.
-    ``any_rate``: the recording's frame rate holds, whatever the videos say.
+
+    Parameters
+    ----------
+    recording : with videos.
+    detector : what finds the animals; by default the background detector.
+    videos : of the cameras, where they are open already.
+    workers : cameras at once; as many as cores by default.
+    progress : called with the name of a camera, its frames done and its frames in all.
+    previews : whether pictures to look at are drawn.
+    any_rate : whether the recording's frame rate holds, whatever the videos say.
     """
-    chosen = make_detector(detector, settings)
+    chosen = make_detector("background") if detector is None else detector
     chosen.ready()
-    videos, notes = check_videos(recording, any_rate)
+    opened, notes = check_videos(recording, any_rate, videos)
     work = claim_folder(recording.folder / ".detect")
     cores = os.cpu_count() or 1
-    workers = max(1, min(len(videos), workers or cores))
+    workers = max(1, min(len(opened), workers or cores))
     jobs = [
         CameraJob(
             name=name,
-            video=path,
-            detector=detector,
-            settings=chosen.settings.model_dump(mode="json"),
+            video=video,
+            detector=chosen,
             work=work,
             first_frame=recording.info.first_frame,
             threads=max(1, cores // workers),
             preview=inside(recording.folder, "preview", f"{name}.png") if previews else None,
         )
-        for name, path in videos.items()
+        for name, video in opened.items()
     ]
     results = _run_jobs(jobs, workers, progress or silent_tasks)
     report = Report(results, notes + [f"camera {r.name}: {note}" for r in results for note in r.notes])
@@ -115,7 +129,7 @@ def detect(
     recording.write_detections(_pieces(recording, results, work))
     _settle(recording, results)
     content = {
-        "detector": detector,
+        "detector": chosen.name,
         "settings": chosen.settings.model_dump(mode="json"),
         "learnt": {r.name: r.learnt for r in results},
         "notes": report.notes,
@@ -150,7 +164,6 @@ def _pieces(recording: Recording, results: list[CameraResult], work: Path) -> It
 
 def _run_jobs(jobs: list[CameraJob], workers: int, progress: TaskProgress) -> list[CameraResult]:
     """Run one job a camera; a single worker needs no process of its own."""
-    totals = [Video.open(job.video).count for job in jobs]
     if workers == 1:
         return [run_camera(job, of_task(progress, job.name)) for job in jobs]
     context = multiprocessing.get_context("spawn")
@@ -160,7 +173,7 @@ def _run_jobs(jobs: list[CameraJob], workers: int, progress: TaskProgress) -> li
         try:
             while not all(f.done() for f in futures) and not any(f.done() and f.exception() for f in futures):
                 for k, job in enumerate(jobs):
-                    progress(job.name, done[k], totals[k])
+                    progress(job.name, done[k], job.video.count)
                 time.sleep(0.1)
         finally:
             done[len(jobs)] = not all(f.done() for f in futures)

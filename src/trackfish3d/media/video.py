@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,27 @@ class Video:
         """Frames from the first to the last, lost ones included."""
         return self.timeline.count
 
+    @cached_property
+    def key_numbers(self) -> NDArray[np.int64]:
+        """(K,) frames at which decoding can begin, ascending; none where the file cannot be searched."""
+        numbers = np.array([self.timeline.of(int(k)) for k in self.keys], np.int64)
+        return numbers[numbers >= 0]
+
+    def near(self, number: int, look_ahead: int | None = None) -> int:
+        """Return the frame nearest to a number that the file holds.
+
+        Parameters
+        ----------
+        number : of a frame, lost or not.
+        look_ahead : frames to decode at most from where decoding can begin; a frame beyond is not reached.
+        """
+        held = self.timeline.number[self.timeline.number >= 0]
+        k = int(np.argmin(np.abs(held - number)))
+        keys = self.key_numbers[self.key_numbers <= held[k]]
+        if look_ahead is not None and len(keys):
+            k = min(k, int(np.searchsorted(held, keys[-1])) + look_ahead)
+        return int(held[k])
+
     def read(self, start: int = 0, stop: int | None = None, threads: int = 1) -> Iterator[Picture]:
         """Pictures with numbers ``start <= number < stop``, ascending.
 
@@ -154,7 +176,7 @@ class Video:
         """
         last = max(self.count - length, 0)
         wanted = np.unique(np.linspace(0, last, max(count, 1)).astype(np.int64))
-        keys = np.array([n for n in (self.timeline.of(int(k)) for k in self.keys) if 0 <= n <= last], np.int64)
+        keys = self.key_numbers[self.key_numbers <= last]
         if len(keys) and last / max(count, 1) > 2 * length:
             near = keys[np.unique(np.abs(keys[:, None] - wanted[None]).argmin(0))]
             if len(near) >= 0.8 * len(wanted):
@@ -164,7 +186,7 @@ class Video:
     def at(self, numbers: Iterable[int], threads: int = 1) -> Iterator[Picture]:
         """Pictures of these frames, ascending, broken ones left out; jumps ahead where a key frame shortens the way."""
         wanted = sorted(set(numbers))
-        keys = np.array([self.timeline.of(int(k)) for k in self.keys], np.int64)
+        keys = self.key_numbers
         source: Iterator[Picture] = iter(())
         reached = -1
         for number in wanted:

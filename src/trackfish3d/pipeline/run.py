@@ -110,7 +110,6 @@ def run(
         offsets={name: n for name, n in (time_offset_frames or {}).items() if whole.index(name) >= 0},
         method=chosen,
         detector=finder,
-        detector_name=detector,
         detector_settings=dict(detector_settings or {}),
         truth=None if truth is None else Path(truth),
         gate=gate,
@@ -134,7 +133,6 @@ class Stages:
     offsets: dict[str, int]
     method: Method
     detector: Detector
-    detector_name: str
     detector_settings: dict[str, Any]
     truth: Path | None
     gate: float | None
@@ -196,7 +194,7 @@ class Stages:
         """Find the animals in the videos."""
         settings = {
             "videos": self._stamps(),
-            "detector": self.detector_name,
+            "detector": self.detector.name,
             "settings": {k: str(v) for k, v in self.detector_settings.items()},
             **self.detector.stamp(),
         }
@@ -212,8 +210,8 @@ class Stages:
 
             made = detect(
                 recording,
-                self.detector_name,
-                self.detector_settings,
+                self.detector,
+                videos=self.films,
                 workers=self.workers,
                 progress=count,
                 any_rate=self.any_rate,

@@ -10,8 +10,10 @@ from ..core.errors import InputError
 from ..core.lock import locked
 from ..core.progress import Progress, TaskProgress
 from ..core.settings import setting_names
+from ..detection.base import Detector
 from ..detection.pipeline import Report
 from ..detection.pipeline import detect as detect_videos
+from ..detection.registry import make_detector
 from ..evaluation.truth_links import relink_recording
 from ..health import Health, examine
 from ..health.kept import kept_problems
@@ -36,7 +38,7 @@ def open_recording(source: Source) -> Recording:
 
 def detect(
     recording: Source,
-    detector: str = "background",
+    detector: str | Detector = "background",
     settings: Mapping[str, Any] | None = None,
     *,
     workers: int | None = None,
@@ -50,15 +52,16 @@ def detect(
     Parameters
     ----------
     recording : with videos.
-    detector : name of the detector.
+    detector : name of the detector, or one that is ready.
     settings : its settings by name.
     workers : cameras at once; as many as cores by default.
     previews : whether pictures to look at are drawn into ``preview/``.
     progress : called with the name of a camera, its frames done and its frames in all.
     """
+    finder = detector if isinstance(detector, Detector) else make_detector(detector, settings)
     source = open_recording(recording)
     with locked(source.folder):
-        report = detect_videos(source, detector, settings, workers=workers, progress=progress, previews=previews)
+        report = detect_videos(source, finder, workers=workers, progress=progress, previews=previews)
         relink_recording(source)
     return report
 

@@ -15,18 +15,17 @@ from importlib import resources
 
 import numpy as np
 from numba import njit
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.special import expit, ndtr
 
 from ..core.errors import InputError
+from ..core.settings import Settings
 from ..detection.masks.moments import ALONE, BOTTOM, COUNT, LEFT, RIGHT, TOP, join_sums, moments
 from .ghosts import Ghosts
 
 
-class DetectorRates(BaseModel):
+class DetectorRates(Settings):
     """Rates of the detector model; ``fish`` below means one fish in one view of one frame."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     miss: float = Field(ge=0, lt=1, description="chance to miss a fish in full view whose box meets no other")
     overlap_miss: float = Field(ge=0, lt=1, description="chance to lose a fish whose box meets that of a clearer one")

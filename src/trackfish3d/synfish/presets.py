@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..core.errors import InputError
+from ..core.settings import Settings
 from . import school_kernels as k
 
 
-class SchoolSettings(BaseModel):
+class SchoolSettings(Settings):
     """Zones in body lengths, weights relative to a fish's wish to swim on, rates per frame.
 
     The zones are those of Couzin et al. (2002): bodies closer than ``repulsion_radius`` push apart, headings
     within ``alignment_radius`` agree, centres up to ``attraction_radius`` draw together. Distances for
     repulsion are between bodies, not centres, because a fish is long.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     length: float = Field(default=3.0, gt=0, description="mean body length, world units")
     cruise: float = Field(default=0.04, gt=0, le=0.15, description="cruising speed, body lengths a frame")

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..cameras import CameraRig
 from ..core.errors import InputError
 from ..core.progress import Progress
+from ..core.settings import Settings
 from ..recordings import Recording
 from .detector import make_detector
 from .observe import observe
@@ -30,10 +31,8 @@ PRESET = "milling"
 FPS = 30.0
 
 
-class Scene(BaseModel):
+class Scene(Settings):
     """One scene of the benchmark; ``spread`` is half the width and half the height of the school's volume."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     split: str

@@ -112,14 +112,15 @@ def command(
         if intrinsics is not None:
             plan.known = read_lenses(intrinsics, views)
     if lens_pictures:
-        sources = parse_sources(lens_pictures)
-        for source in sources:
-            if source.camera not in views.cameras:
-                raise InputError(f"--lens-pictures: no camera {source.camera}; there are {', '.join(views.cameras)}")
-        plan.lens_views = _find(sources, _board(plan), every, together=False)
+        plan.lens_views = _lens_views(lens_pictures, views, plan, every)
     plan.floating = _floating(floating, views)
     _water(plan, water)
-    result = calibrate(views, plan)
+    verdict = _write(calibrate(views, plan), out, as_json)
+    raise typer.Exit(1 if verdict == "bad" else 0)
+
+
+def _write(result: Calibration, out: Path, as_json: bool) -> str:
+    """Write cameras, page and numbers, and print the outcome; returns the verdict."""
     quality = examine(result)
     write_cameras(result.rig, out)
     page = out.with_suffix(".html")
@@ -129,7 +130,16 @@ def command(
         print(json.dumps(quality.to_dict(), indent=1))
     else:
         _show(result, quality, out, page)
-    raise typer.Exit(1 if quality.verdict == "bad" else 0)
+    return quality.verdict
+
+
+def _lens_views(pictures: list[str], views: Views, plan: Plan, every: int | None) -> Views:
+    """Corners of the boards in pictures for the lenses alone."""
+    sources = parse_sources(pictures)
+    for source in sources:
+        if source.camera not in views.cameras:
+            raise InputError(f"--lens-pictures: no camera {source.camera}; there are {', '.join(views.cameras)}")
+    return _find(sources, _board(plan), every, together=False)
 
 
 def _board(plan: Plan) -> Board:

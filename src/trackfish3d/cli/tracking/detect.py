@@ -7,6 +7,7 @@ import typer
 
 from ...core.errors import InputError
 from ...core.settings import parse_settings, setting_lines
+from ...detection.base import Detector
 from ...detection.pipeline import Report
 from ...detection.registry import detector_names, make_detector, summaries
 from ...pipeline.tracking import detect
@@ -58,7 +59,7 @@ def command(
     for source in sources:
         refuse_existing(source, overwrite)
     for source in sources:
-        report = run(source, detector, values, workers, preview)
+        report = run(source, chosen, workers, preview)
         print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
         if preview:
             print(f"look at {source.folder / 'preview'} before tracking")
@@ -89,10 +90,10 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
         (source.folder / name).unlink(missing_ok=True)
 
 
-def run(source: Recording, detector: str, values: dict[str, str], workers: int | None, preview: bool) -> Report:
+def run(source: Recording, detector: Detector, workers: int | None, preview: bool) -> Report:
     """Detect with one progress bar a camera; prints what a user should know."""
     with Bars(*source.videos) as bars:
-        report = detect(source, detector, values, workers=workers, progress=bars, previews=preview)
+        report = detect(source, detector, workers=workers, progress=bars, previews=preview)
     for note in report.notes:
         bars.say(f"note: {note}")
     for camera in report.cameras:

@@ -63,16 +63,14 @@ def _write(
             return write_set(
                 out, lambda: simulated(scenes, chosen, seed_offset), chosen, source, bars.start("simulating")
             )
-    make_detector("background", background)
+    labeller = make_detector("background", background)
     recordings = [Recording.open(folder) for folder in folders]
-    files = [str(p.resolve()) for r in recordings for p in check_videos(r)[0].values()]
     if len({r.folder.resolve().name for r in recordings}) < len(recordings):
         raise InputError("detect --train: two recordings have folders of the same name; rename one")
-    source = {"videos": files, "background": background}
+    videos = {f"{r.folder.resolve().name}_{n}": v for r in recordings for n, v in check_videos(r)[0].items()}
+    source = {"videos": [str(v.path.resolve()) for v in videos.values()], "background": background}
     with Bars() as bars:
-        return write_set(
-            out, lambda: self_labelled(recordings, chosen, background), chosen, source, bars.start("labelling")
-        )
+        return write_set(out, lambda: self_labelled(videos, chosen, labeller), chosen, source, bars.start("labelling"))
 
 
 def _scenes(text: str) -> list[Scene]:

@@ -28,6 +28,7 @@ _SAMPLE_BYTES = 155_000_000  # pixels of the samples at most: learning takes abo
 class BackgroundDetector(Detector):
     """Background subtraction for a static camera, learnt from the video itself."""
 
+    name = "background"
     Settings = BackgroundSettings
 
     def prepare(self, video: Video, threads: int = 1) -> list[str]:

@@ -73,10 +73,10 @@ def extract(
     videos, notes = check_videos(recording)
     detections = recording.detections
     table = recording.folder / "detections.parquet"
-    made_from = {"network": network, "margin": margin, "files": [stamp(p) for p in [table, *videos.values()]]}
+    files = [table, *(video.path for video in videos.values())]
+    made_from = {"network": network, "margin": margin, "files": [stamp(path) for path in files]}
     work = _Work(out.with_name(f".{out.name}.work"), made_from, len(detections), backbone)
-    for name, path in videos.items():
-        video = Video.open(path)
+    for name, video in videos.items():
         _see_video(recording, name, video, detections, backbone, work, margin, batch, progress)
         if video.skipped:
             notes.append(f"camera {name}: {len(video.skipped)} broken frames left out")

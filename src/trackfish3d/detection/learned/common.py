@@ -38,9 +38,10 @@ class LearnedDetector(Detector):
     def ready(self) -> None:
         """Raise what would make `prepare` fail, before any video is opened: weights or packages that are missing."""
         weights = self.settings.weights
-        name = type(self).__name__.removesuffix("Detector").lower()
         if weights is None:
-            raise InputError(f"detector {name}: has no weights; give a {self.kind} with --set weights={self.example}")
+            raise InputError(
+                f"detector {self.name}: has no weights; give a {self.kind} with --set weights={self.example}"
+            )
         if self.kind == "folder" and not weights.is_dir():
             raise InputError(f"{weights}: is not a folder; give the one that holds config.json and model.safetensors")
         if self.kind == "file" and not weights.is_file() and weights.suffix not in self.described:

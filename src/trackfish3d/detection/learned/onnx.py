@@ -83,6 +83,7 @@ class Fit:
 class OnnxDetector(LearnedDetector):
     """An exported detector, with or without masks; see `onnx_outputs` for the layouts that are understood."""
 
+    name = "onnx"
     Settings = OnnxSettings
     example = "FILE.onnx"
 

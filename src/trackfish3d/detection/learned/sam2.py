@@ -41,6 +41,7 @@ class Sam2Settings(WeightsSettings):
 class Sam2Detector(LearnedDetector):
     """SAM 2 on single pictures. It knows things, not animals: something else has to point at them."""
 
+    name = "sam2"
     Settings = Sam2Settings
     kind = "folder"
     example = "FOLDER"

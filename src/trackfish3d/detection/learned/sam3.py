@@ -35,6 +35,7 @@ class Sam3Settings(WeightsSettings):
 class Sam3Detector(LearnedDetector):
     """SAM 3 on single pictures, prompted by words, by boxes of examples, or by both."""
 
+    name = "sam3"
     Settings = Sam3Settings
     kind = "folder"
     example = "FOLDER"

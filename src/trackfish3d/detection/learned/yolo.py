@@ -65,6 +65,7 @@ def load_yolo(path: Path) -> Any:
 class YoloDetector(LearnedDetector):
     """Any ultralytics model that segments or detects. Boxes alone give no mask moments."""
 
+    name = "yolo"
     Settings = YoloSettings
     example = "best.pt"
     described = (".yaml", ".yml")

@@ -1,14 +1,12 @@
 """Where labels come from that nobody drew: the background detector on one's own videos, or simulated schools."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+import copy
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from ...media.video import Picture, Video
-from ...recordings import Recording
-from ..registry import make_detector
+from ..base import Detector
 from .training_set import Example, SetSettings
 
 _WATCH = 12  # frames seen before one that is labelled: touching animals are told apart by where they were
@@ -34,20 +32,20 @@ def shares(total: int, parts: int) -> list[int]:
     return [total // parts + (k < total % parts) for k in range(parts)]
 
 
-def self_labelled(
-    recordings: Sequence[Recording], settings: SetSettings, background: Mapping[str, Any] | None = None
-) -> Iterator[Example]:
-    """Pictures of recordings' videos, labelled by the background detector; what it is not sure of is doubtful."""
-    videos = [(r.folder.resolve().name, name, path) for r in recordings for name, path in r.videos.items()]
-    for (folder, camera, path), wanted in zip(videos, shares(settings.images, len(videos)), strict=True):
-        yield from _of_video(path, f"{folder}_{camera}", wanted, settings, background or {})
+def self_labelled(videos: Mapping[str, Video], settings: SetSettings, detector: Detector) -> Iterator[Example]:
+    """Give pictures of videos, labelled by a detector; what it is not sure of is doubtful.
+
+    Parameters
+    ----------
+    videos : by the name that their pictures begin with.
+    settings : of the set.
+    detector : with masks and a state, as the background detector has.
+    """
+    for (name, video), wanted in zip(videos.items(), shares(settings.images, len(videos)), strict=True):
+        yield from _of_video(video, name, wanted, settings, copy.deepcopy(detector))
 
 
-def _of_video(
-    path: Path, name: str, wanted: int, settings: SetSettings, background: Mapping[str, Any]
-) -> Iterator[Example]:
-    video = Video.open(path)
-    detector = make_detector("background", background)
+def _of_video(video: Video, name: str, wanted: int, settings: SetSettings, detector: Detector) -> Iterator[Example]:
     detector.prepare(video)
     fresh = {k: np.array(v) for k, v in detector.state().items()}
     source: Iterator[Picture] = iter(())

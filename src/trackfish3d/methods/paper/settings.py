@@ -1,12 +1,12 @@
 """The paper's hyperparameters (its Table of training hyperparameters and inference appendix) as named settings."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from ...core.settings import Settings
 
 
-class ModelSettings(BaseModel):
+class ModelSettings(Settings):
     """Sizes of encoder, transformer and predictor."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     raw_features: int = Field(9, ge=9, description="9 geometric ones, more if a features file is added")
     hidden: int = Field(64, gt=0)
@@ -18,10 +18,8 @@ class ModelSettings(BaseModel):
     attention: bool = Field(True, description="False: the MLP ablation, every layer sees its own token only")
 
 
-class GroupingSettings(BaseModel):
+class GroupingSettings(Settings):
     """From pair probabilities to groups."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     weight_probability: float = Field(0.6, ge=0, description="w_P in the affinity")
     weight_feature: float = Field(0.4, ge=0, description="w_F in the affinity")
@@ -30,10 +28,8 @@ class GroupingSettings(BaseModel):
     min_confidence: float = Field(0.3, description="groups below are pruned in training")
 
 
-class LossSettings(BaseModel):
+class LossSettings(Settings):
     """Weights and temperature of the three losses."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     association: float = 1.0
     contrastive: float = 0.5
@@ -41,10 +37,8 @@ class LossSettings(BaseModel):
     temperature: float = Field(0.07, gt=0)
 
 
-class LinkSettings(BaseModel):
+class LinkSettings(Settings):
     """Linking of groups over time, in training and at inference."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     weight_distance: float = Field(0.6, description="alpha")
     weight_similarity: float = Field(0.4, description="beta")

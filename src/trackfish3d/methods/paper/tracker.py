@@ -5,9 +5,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.spatial import cKDTree
 
+from ...core.settings import Settings
 from ...maths.assignment import assign
 from .settings import LinkSettings
 
@@ -18,10 +19,8 @@ Predict = Callable[[Vectors], Vectors]
 """The temporal predictor: embeddings (M, D) to those of the next frame (M, D)."""
 
 
-class TrackerSettings(BaseModel):
+class TrackerSettings(Settings):
     """Life of a track and stitching of fragments, with the paper's values."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     link: LinkSettings = Field(default_factory=LinkSettings)
     max_age: int = Field(15, ge=0, description="frames a track may go unobserved before it dies")

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
 from ....cameras import CameraRig
+from ....core.settings import Settings
 from ....recordings import Detections, Tracks
 from .batches import make_batch
 from .network import Batch, PairNet, PairSettings
@@ -30,10 +31,8 @@ _MASK_COLUMNS = [14, 15, 16, 17, 18, 19, 20, 24]
 _MASK_TOKENS = [*range(VECTORS - 3, VECTORS), VECTORS + 3, VECTORS + 4, VECTORS + 5]
 
 
-class LearnSettings(BaseModel):
+class LearnSettings(Settings):
     """Everything that decides what is learned from tracks."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     shortest: int = Field(20, ge=2, description="frames in which two views must agree on a track, to be a label")
     steps: int = Field(2500, ge=1, description="steps of a round")

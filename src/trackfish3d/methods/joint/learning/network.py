@@ -8,20 +8,19 @@ that weighs reprojection by itself takes the second part only and counts nothing
 from typing import NamedTuple
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ....core.settings import Settings
 from .kernels import COLUMNS, GEOMETRIC
 from .pair_features import TOKEN, VECTORS
 
 MOST = 8.0  # no single pair is surer than this
 
 
-class PairSettings(BaseModel):
+class PairSettings(Settings):
     """Sizes of the network."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     width: int = Field(96, ge=8)
     layers: int = Field(3, ge=0)

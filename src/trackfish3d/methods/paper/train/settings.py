@@ -2,15 +2,14 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from ....core.settings import Settings
 from ..settings import GroupingSettings, LinkSettings, LossSettings, ModelSettings
 
 
-class TrainingSettings(BaseModel):
+class TrainingSettings(Settings):
     """Everything that decides a training run. The defaults are the paper's."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: Literal["paper", "fast"] = "paper"
     epochs: int = Field(400, ge=1)
