@@ -25,7 +25,8 @@ class Suspect:
     """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
 
     ``kind`` : "swap" of two tracks; a "gap" in which no two views saw the track, or a "join" of two parts over such a
-    gap, after which it may be any other animal (then ``other`` is the track itself).
+    gap, after which it may be any other animal (then ``other`` is the track itself); the "end" or "begin" of a track
+    where no animal can leave or come (``other``: a track that begins after the end and may be the same animal).
     """
 
     first: int

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..cameras import CameraRig
 from ..cameras.formats import CalibrationWarning, read_calibration
@@ -50,6 +50,7 @@ def run(
     method: str = DEFAULT_METHOD,
     settings: Mapping[str, Any] | None = None,
     animals: int | None = None,
+    scene: Literal["open", "closed"] | None = None,
     model: str | Path | None = None,
     learn: bool = False,
     fps: float | None = None,
@@ -78,6 +79,7 @@ def run(
     method : name of the tracking method.
     settings : its settings by name.
     animals : how many animals there are, where that is known.
+    scene : "open" where animals come and go, "closed" where none can leave; by the tracks otherwise.
     model : trained network of a method that has one.
     learn : whether the network learns on this recording first.
     fps : frames a second, where the videos are wrong.
@@ -92,11 +94,11 @@ def run(
     """
     folder, network = Path(out), None if model is None else Path(model)
     own = learn and method == "joint"  # it learns in a stage of its own, from its own tracks
-    chosen = chosen_method(method, settings, animals, network, learn and not own)
+    chosen = chosen_method(method, settings, animals, network, learn and not own, scene)
     teach = None if not own else SHIPPED if model is None else str(model)
     if own:
         network = folder / PAIRS
-        chosen = chosen_method(method, settings, animals, network, False)
+        chosen = chosen_method(method, settings, animals, network, False, scene)
     finder = make_detector(detector, detector_settings or {})
     finder.ready()  # says what is wrong before anything is made
     whole = cameras if isinstance(cameras, CameraRig) else _calibration(Path(cameras), units, water_plane)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,12 @@ from ..methods.registry import DEFAULT_METHOD, make_method, method_class
 from ..methods.result import Result
 from ..recordings import Recording, Truth, read_truth
 
+_LACKS = {
+    "animals": "takes no number of animals",
+    "scene": "does not ask whether animals can leave",
+    "model": "has no network that could be given or taught",
+    "learn": "has no network that could be given or taught",
+}
 Source = Recording | str | Path
 """A recording, or its folder."""
 
@@ -117,6 +123,7 @@ def track(
     method: str = DEFAULT_METHOD,
     *,
     animals: int | None = None,
+    scene: Literal["open", "closed"] | None = None,
     model: str | Path | None = None,
     learn: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -129,18 +136,24 @@ def track(
     recording : with detections.
     method : name of the method.
     animals : how many animals there are, where that is known.
+    scene : "open" where animals come and go, "closed" where none can leave; by the tracks otherwise.
     model : trained network of a method that has one; otherwise the shipped one.
     learn : whether the network learns, without labels, on this recording first.
     settings : of the method, by name.
     progress : called with frames done and frames in all.
     """
     source = open_recording(recording)
-    chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn)
+    chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn, scene)
     return chosen.track(source.rig, source.detections, source.fps, progress)
 
 
 def chosen_method(
-    name: str, settings: Mapping[str, Any] | None, animals: int | None, model: Path | None, learn: bool
+    name: str,
+    settings: Mapping[str, Any] | None,
+    animals: int | None = None,
+    model: Path | None = None,
+    learn: bool = False,
+    scene: str | None = None,
 ) -> Method:
     """Return a method with its settings, those that have a parameter of their own among them.
 
@@ -151,19 +164,17 @@ def chosen_method(
     animals : how many animals there are, or None.
     model : file of a trained network, or None.
     learn : whether the network learns on the recording.
+    scene : "open" where animals come and go, "closed" where none can leave, or None.
     """
     given: dict[str, Any] = dict(settings or {})
     known = setting_names(method_class(name).Settings)
     added: dict[str, Any] = {"animals": animals, "model": None if model is None else str(model)}
-    added["learn"] = str(LEARN_EPOCHS) if learn else None
+    added |= {"learn": str(LEARN_EPOCHS) if learn else None, "scene": scene}
     for key, value in added.items():
         if value is None:
             continue
         if key not in known:
-            reason = (
-                "takes no number of animals" if key == "animals" else "has no network that could be given or taught"
-            )
-            raise InputError(f"--{key}: method {name} {reason}")
+            raise InputError(f"--{value if key == 'scene' else key}: method {name} {_LACKS[key]}")
         if key in given:
             raise InputError(f"--{key} and --set {key}={given[key]}: give one of them (here {value})")
         given[key] = value

@@ -1,13 +1,24 @@
 """Moments at which identities may be wrong: found where they are, named as the tracks are, and written."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
-from trackfish3d.methods.joint.refinement.confidence import NO_SWAP, PLAIN, SCORES, WEIGHTS, link_confidence, suspects
+from trackfish3d.methods.joint.refinement.borders import Borders
+from trackfish3d.methods.joint.refinement.confidence import (
+    NO_SWAP,
+    PLAIN,
+    SCORES,
+    WEIGHTS,
+    link_confidence,
+    meetings,
+    suspects,
+    undo_doubtful_joins,
+)
 from trackfish3d.methods.joint.refinement.refine import Refined, refine
 from trackfish3d.methods.joint.refinement.repair import Swaps
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
@@ -37,6 +48,9 @@ def refined(position, pieces=None):
     )
     paths = paths_of(RIG, detections, known, cut)
     return refine(RIG, Observations.of(RIG, detections, known), paths, known, JointSettings())
+
+
+INSIDE = Borders(np.zeros(3, bool), np.zeros(3, bool), 0, 0)  # no track enters or leaves
 
 
 def test_an_encounter_that_nothing_decides_is_listed():
@@ -71,7 +85,7 @@ def test_a_long_gap_is_a_doubtful_join():
     position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
     chances = []
     for begin in (24, 32, 45):
-        found = suspects(refined(position, torn(position, 20, begin)), least=0.0)
+        found = meetings(refined(position, torn(position, 20, begin)), least=0.0)
         assert [(s.first, s.last, s.track, s.other, s.kind) for s in found] == [(19, begin, 0, 0, "join")]
         chances.append(found[0].probability)
     assert 0 < chances[0] < chances[1] < chances[2] < 0.5
@@ -81,7 +95,7 @@ def test_a_past_that_does_not_fit_the_future_is_more_doubtful():
     position = wander(60, ACCELERATION / 4, [-1, 0, 0, 0.02, 0, 0])[:, None]
     moved = position.copy()
     moved[30:] += [0, 0.5, 0]
-    chances = [suspects(refined(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
+    chances = [meetings(refined(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
     assert chances[1] > 3 * chances[0]
 
 
@@ -103,7 +117,9 @@ def by_hand(frames, odds, lost=(), score=10.0, joins=()):
     scores[[0, n]] = np.inf
     for a, b in lost:
         scores[n + (a + b) // 2] = score
-    return Refined(paths, Swaps(at, at + n, np.array(odds, float)), scores, np.array(joins, int).reshape(-1, 3))
+    return Refined(
+        paths, Swaps(at, at + n, np.array(odds, float)), scores, np.array(joins, int).reshape(-1, 3), INSIDE, False
+    )
 
 
 def curve(score, frames, odds=NO_SWAP):
@@ -112,7 +128,7 @@ def curve(score, frames, odds=NO_SWAP):
 
 
 def test_moments_of_one_encounter_are_one_suspect():
-    found = suspects(by_hand([10, 12, 19, 60, 85], [-3, 1, -2, -1, -4], [(30, 38)], -30.0, [(1, 30, 38)]), 0.0)
+    found = meetings(by_hand([10, 12, 19, 60, 85], [-3, 1, -2, -1, -4], [(30, 38)], -30.0, [(1, 30, 38)]), 0.0)
     assert {(s.first, s.last, s.kind) for s in found} == {
         (10, 20, "swap"), (60, 61, "swap"), (30, 38, "join"), (85, 86, "swap"),
     }  # fmt: skip
@@ -125,7 +141,7 @@ def test_moments_of_one_encounter_are_one_suspect():
 
 
 def test_a_meeting_that_is_hardly_a_swap_names_no_other():
-    found = suspects(by_hand([34], [-6.5], [(30, 38)], -30.0), 0.0)
+    found = meetings(by_hand([34], [-6.5], [(30, 38)], -30.0), 0.0)
     mine = [s for s in found if s.track == 1]
     assert [(s.first, s.last, s.other, s.kind) for s in mine] == [(30, 38, 1, "gap")]
     assert mine[0].probability == pytest.approx(curve(-30, 8, -6.5))
@@ -134,10 +150,10 @@ def test_a_meeting_that_is_hardly_a_swap_names_no_other():
 @pytest.mark.parametrize("least", [1e-5, 1e-4, 0.001])
 def test_unlikely_ones_are_left_out(least):
     odds = np.linspace(-3.9, 1.9, 6)
-    found = suspects(by_hand(np.arange(6) * 15, odds), least)
+    found = meetings(by_hand(np.arange(6) * 15, odds), least)
     chance = np.array([curve(20, 1, o) for o in odds])
     assert len(found) == (chance >= least).sum()
-    assert 0 < len(suspects(by_hand(np.arange(6) * 15, odds), float(np.median(chance)))) < 6
+    assert 0 < len(meetings(by_hand(np.arange(6) * 15, odds), float(np.median(chance)))) < 6
 
 
 def test_confidence_of_a_link():
@@ -171,7 +187,7 @@ def test_the_greatest_odds_of_several_partners_count():
         np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3), np.zeros((3 * n, 2), int), np.repeat(np.eye(3, 6), n, 0),
         np.tile(0.01 * np.eye(6), (3 * n, 1, 1)),
     )  # fmt: skip
-    found = suspects(Refined(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int)), 0.0)
+    found = meetings(Refined(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int), INSIDE, False), 0.0)
     assert {(s.track, s.other): pytest.approx(s.probability) for s in found} == {
         (0, 1): curve(20, 1, 1), (0, 2): curve(20, 1, -2),
     }  # fmt: skip
@@ -203,8 +219,38 @@ def test_suspects_name_tracks_as_they_are_returned(min_obs):
     tracks = result.tracks
     assert len(tracks.identities) == (3 if min_obs == 2 else 2)
     assert result.suspects
-    pairs = {(s.track, s.other, s.kind) for s in result.suspects}
+    pairs = {(s.track, s.other, s.kind) for s in result.suspects if s.kind == "swap"}
     assert pairs == ({(1, 2, "swap")} if min_obs == 2 else {(0, 1, "swap")})
     held = tracks.detection[(tracks.track == min(pairs)[0])[:, None] & (tracks.detection >= 0)]
     assert np.isin(held, rows[:, 1:]).all()
     assert set(tracks.track[tracks.confidence < 0.9]) == set(min(pairs)[:2])
+
+
+def test_a_track_that_ends_in_the_middle_of_the_views_is_a_suspect_and_one_that_leaves_is_not():
+    """Two animals swim apart; one is never seen again in the middle of the tank, the other swims out of the views."""
+    t = np.arange(120)[:, None]
+    still = np.hstack([0.2 + 0.0 * t, 0.001 * t, 0.0 * t])
+    gone = np.hstack([-0.5 - 0.1 * t, 0.0 * t, 0.0 * t])
+    stays = np.hstack([0.0 * t, 1.0 + 0.001 * t, 0.5 + 0.0 * t])
+    missed = np.zeros((120, 3, 3), bool)
+    missed[60:, 0] = True
+    detections, _ = seen(RIG, np.stack([still, gone, stays], 1), NOISE, missed=missed)
+    inside = ((detections.centroids >= 0) & (detections.centroids < np.array(RIG[0].size))).all(1)
+    result = Joint().track(RIG, detections.select(inside))
+    ends = [s for s in result.suspects if s.kind in ("end", "begin")]
+    assert [(s.kind, s.first) for s in ends] == [("end", 59)]
+
+
+def test_a_join_that_is_likelier_wrong_than_right_is_not_made():
+    position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
+    whole = refined(position, torn(position, 20, 45))
+    assert len(whole.paths.begin) == 2
+    known = model(RIG, NOISE, ACCELERATION)
+    obs = Observations.of(RIG, seen(RIG, position, NOISE)[0], known)
+    kept = undo_doubtful_joins(RIG, obs, whole, known, JointSettings())
+    assert kept is whole
+    doubtful = replace(whole, scores=np.where(np.isfinite(whole.scores), -60.0, np.inf))
+    cut = undo_doubtful_joins(RIG, obs, doubtful, known, JointSettings())
+    assert len(cut.paths.begin) == 3
+    assert not ((cut.paths.frame > 19) & (cut.paths.frame < 45)).any()
+    assert len(cut.joins) == 0

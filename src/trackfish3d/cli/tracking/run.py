@@ -15,6 +15,7 @@ from ...pipeline.run import run
 from ...pipeline.stages import Listener
 from ...pipeline.tracking import problems_of
 from .._progress import Bars
+from .track import scene_of
 
 
 def command(
@@ -26,6 +27,8 @@ def command(
         str, typer.Option("--method", "-m", help=f"One of: {', '.join(method_names())}.")
     ] = DEFAULT_METHOD,
     animals: Annotated[int | None, typer.Option(min=1, help="How many animals there are, where that is known.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Animals come and go.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="No animal can leave; who is lost is still there.")] = False,
     model: Annotated[Path | None, typer.Option("--model", help="Trained network of a method that has one.")] = None,
     learn: Annotated[bool, typer.Option("--learn", help="Let the network learn on this recording first.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method, key=value.")] = None,
@@ -61,6 +64,7 @@ def command(
             method=method,
             settings=parse_settings(set_ or []),
             animals=animals,
+            scene=scene_of(open_, closed),
             model=model,
             learn=learn,
             fps=fps,

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -29,6 +29,8 @@ def command(
         Path | None, typer.Option("--out", help="CSV or Parquet file; otherwise into the recording.")
     ] = None,
     animals: Annotated[int | None, typer.Option(min=1, help="How many animals there are, where that is known.")] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Animals come and go.")] = False,
+    closed: Annotated[bool, typer.Option("--closed", help="No animal can leave; who is lost is still there.")] = False,
     model: Annotated[
         Path | None, typer.Option("--model", help="Trained network of a method that has one; otherwise the shipped.")
     ] = None,
@@ -40,7 +42,7 @@ def command(
 ) -> None:
     """Track all animals of a recording in 3D."""
     given = parse_settings(set_ or [])
-    chosen = chosen_method(method, given, animals, model, learn)
+    chosen = chosen_method(method, given, animals, model, learn, scene_of(open_, closed))
     if settings:
         print_settings(chosen)
         return
@@ -66,6 +68,13 @@ def command(
     if not len(result.tracks):
         print(f"nothing could be tracked: {why_nothing(source)}")
         raise typer.Exit(1)
+
+
+def scene_of(open_: bool, closed: bool) -> Literal["open", "closed"] | None:
+    """Return what two flags say of a scene; None where neither is set."""
+    if open_ and closed:
+        raise InputError("--open and --closed: give one of them")
+    return "open" if open_ else "closed" if closed else None
 
 
 def _dark(source: Recording) -> list[str]:

@@ -14,12 +14,17 @@ from .engine import Engine
 from .fit.initialise import initial_model
 from .live_tracks import FutureFrames
 from .observations import Observations
-from .refinement.confidence import link_confidence, suspects
+from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
 from .refinement.refine import Refined, refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
 _STOPPED = "{} searches ended before the best choice was proved (--set most_nodes=N searches longer)"
+
+_OPEN = (
+    "animals were taken to come and go: {} of {} beginnings and ends of tracks are at the border of the views; "
+    "--closed if none can leave"
+)
 
 
 class Joint(Method):
@@ -53,6 +58,9 @@ class Joint(Method):
         if not engine.confirmed:
             return Result(Tracks.build([], [], [], cameras=rig.names), notes=notes, model=model)
         refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
+        refined = undo_doubtful_joins(rig, obs, refined, model, s)
+        if refined.open and s.scene == "auto":
+            notes = (*notes, _OPEN.format(refined.borders.at_border, refined.borders.inner))
         return Result(to_tracks(rig, detections, refined), tuple(suspects(refined)), notes, model=model)
 
     def remarks(self, result: Result) -> list[str]:

@@ -1,6 +1,7 @@
 """Settings of the joint tracker."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,6 +12,9 @@ class JointSettings(MethodSettings):
     """Settings of the joint tracker: numbers of frames and of log-likelihood, and no lengths but in body lengths."""
 
     animals: int | None = Field(default=None, ge=1, description="number of animals, where it is known")
+    scene: Literal["auto", "open", "closed"] = Field(
+        default="auto", description="open: animals come and go; closed: who is lost is still there; auto: by the tracks"
+    )
     window: int = Field(default=12, ge=2, description="frames after which a candidate is confirmed or dropped")
     horizon: int = Field(default=40, ge=0, description="frames ahead on which a doubtful choice is tried")
     doubt: float = Field(default=12.0, ge=0, description="loss of log-likelihood below which a choice is doubtful")

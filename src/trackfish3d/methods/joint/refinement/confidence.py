@@ -15,8 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ....cameras.rig import CameraRig
 from ...suspects import Suspect
-from .refine import Refined
+from ..model import TrackingModel
+from ..observations import Observations
+from ..settings import JointSettings
+from .refine import Refined, filtered, judged
+from .smoothing import smooth
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -28,6 +33,9 @@ NO_SWAP = -9.0  # odds where no other track was near
 PLAIN = 1e-6  # chance that a link is wrong which neither gap nor meeting makes doubtful
 NAMED = -4.0  # swap odds from which a suspect names the other track
 SAME_PLACE = 25.0  # squared distance of two tracks, in deviations: detections taken in turns keep them a little apart
+LIKELY, ROWS = 0.01, 30  # chance from which a moment is always listed, and rows that are filled up with others
+LOOSE = 0.9  # chance that an animal goes on where its track ends within the views
+WRONG = 0.5  # chance above which a join is undone: likelier wrong than right
 SAME_ENCOUNTER = 10  # frames between two doubtful moments of the same tracks that are one
 
 
@@ -103,12 +111,44 @@ def _touching(refined: Refined) -> Ints:
     return np.array([near[i + np.argmax(swaps.odds[near[i:j]])] for i, j in pairwise(begin.tolist())], np.int64)
 
 
-def suspects(refined: Refined, least: float = 0.01) -> list[Suspect]:
-    """Return doubtful moments with at least this chance to be wrong, the most doubtful first.
+def suspects(refined: Refined) -> list[Suspect]:
+    """Return doubtful moments, the most doubtful first: all above `LIKELY`, and the next ones until there are `ROWS`.
 
     Moments of the same tracks within a few frames are one. Of two tracks that may be exchanged, the one that is more
-    likely to be wrong speaks for both.
+    likely to be wrong speaks for both. Tracks that end or begin where no animal can leave or come are moments too.
     """
+    found = [*meetings(refined), *_loose_ends(refined)]
+    found.sort(key=lambda s: (-s.probability, s.first, s.track))
+    return [s for k, s in enumerate(found) if s.probability >= LIKELY or k < ROWS]
+
+
+def _loose_ends(refined: Refined) -> list[Suspect]:
+    """Return ends and beginnings of tracks within the recording and away from the border of the views.
+
+    An end names the track that begins soonest after it, which may be the same animal.
+    """
+    paths, borders = refined.paths, refined.borders
+    first, last = paths.begin[:-1], paths.begin[1:] - 1
+    name = paths.name[first]
+    begin, end = paths.frame[first], paths.frame[last]
+    whole = int(begin.min()), int(end.max())
+    found, taken = [], set()
+    for k in np.argsort(end, kind="stable"):
+        if end[k] >= whole[1] or borders.leaving[k]:
+            continue
+        later = [j for j in np.argsort(begin, kind="stable") if begin[j] > end[k] and int(j) not in taken]
+        other = later[0] if later else k
+        taken.add(int(other))
+        until = int(begin[other]) if later else int(end[k])
+        found.append(Suspect(int(end[k]), until, int(name[k]), int(name[other]), LOOSE, "end"))
+    for k in np.flatnonzero((begin > whole[0]) & ~borders.entering):
+        if int(k) not in taken:
+            found.append(Suspect(int(begin[k]), int(begin[k]), int(name[k]), int(name[k]), LOOSE, "begin"))
+    return found
+
+
+def meetings(refined: Refined, least: float = 1e-4) -> list[Suspect]:
+    """Return moments at which tracks were lost for a while, joined, or met, with at least this chance to be wrong."""
     paths, moments = refined.paths, Moments.of(refined)
     chance = moments.chance()
     joined = {(int(t), int(b)) for t, _, b in refined.joins}
@@ -151,3 +191,28 @@ def link_confidence(refined: Refined) -> Array:
     wrong[moments.worst] = np.maximum(moments.chance(), PLAIN)
     sure: Array = 1.0 - wrong
     return sure
+
+
+def undo_doubtful_joins(
+    rig: CameraRig, obs: Observations, refined: Refined, model: TrackingModel, settings: JointSettings
+) -> Refined:
+    """Cut tracks at joins that are likelier wrong than right; what was filled in between is dropped."""
+    paths, moments = refined.paths, Moments.of(refined)
+    name, keep = paths.name.copy(), np.ones(len(paths.name), bool)
+    joins = [(t, a, b) for t, a, b in refined.joins.tolist()]
+    for k in np.flatnonzero(moments.chance() > WRONG):
+        row = int(moments.before[k])
+        track, here, there = int(paths.name[row]), int(paths.frame[row]), int(paths.frame[moments.after[k]])
+        for join in [j for j in joins if j[0] == track and here <= j[1] and j[2] <= there]:
+            joins.remove(join)
+            mine = paths.name == track
+            keep[mine & (paths.frame > join[1]) & (paths.frame < join[2])] = False
+            name[mine & (paths.frame >= join[2])] = name.max() + 1
+    if (name == paths.name).all():
+        return refined
+    cut = paths.take(keep).renamed(name[keep])
+    whose = {(int(n), int(f)) for n, f in zip(cut.name, cut.frame, strict=True)}
+    renamed = [(int(name[np.flatnonzero((paths.name == t) & (paths.frame == b))[0]]), a, b) for t, a, b in joins]
+    cut = filtered(rig, obs, cut, model)
+    smooth(cut.begin, cut.frame, cut.state, cut.cov, model.acceleration**2)
+    return judged(rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)

@@ -9,6 +9,7 @@ from ....cameras.rig import CameraRig
 from ..model import TrackingModel
 from ..observations import Observations
 from ..settings import JointSettings
+from .borders import Borders, find_borders
 from .filtering import run_filter
 from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, undo_swaps
 from .smoothing import smooth
@@ -25,13 +26,16 @@ class Refined:
     """Tracks with smoothed states, and what is doubtful about them.
 
     ``swaps``: moments at which two may still be exchanged; ``scores`` (N,): how well the past of each row agrees with
-    its future (`repair.link_scores`); ``joins`` (J, 3): track, last frame before a gap and first after it.
+    its future (`repair.link_scores`); ``joins`` (J, 3): track, last frame before a gap and first after it; ``borders``:
+    which tracks enter and leave the views; ``open``: whether animals were taken to come and go.
     """
 
     paths: Trajectories
     swaps: Swaps
     scores: Array
     joins: Ints
+    borders: Borders
+    open: bool
 
 
 def refine(
@@ -44,13 +48,16 @@ def refine(
     """
     q = model.acceleration**2
     joins: list[tuple[int, int, int]] = []
+    come_and_go = settings.scene == "open"
     prior = settings.stitch_prior
     smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
     for _ in range(_MOST_ROUNDS):
         forth, back = filter_both(rig, obs, paths, model)
         paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
         if not done:
-            name, strength = stitch(paths, forth, back, model, settings, prior)
+            borders = find_borders(rig, paths, forth[2], back[2])
+            come_and_go = settings.scene == "open" or (settings.scene == "auto" and borders.open)
+            name, strength = stitch(paths, forth, back, model, settings, prior, borders if come_and_go else None)
             first, last = paths.begin[:-1], paths.begin[1:] - 1
             renamed = dict(zip(paths.name[first].tolist(), name.tolist(), strict=True))
             joins = [(renamed.get(t, t), a, b) for t, a, b in joins]
@@ -65,10 +72,24 @@ def refine(
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
         paths = filtered(rig, obs, paths, model)
         smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
+    return judged(rig, obs, paths, model, settings, joins, come_and_go)
+
+
+def judged(
+    rig: CameraRig,
+    obs: Observations,
+    paths: Trajectories,
+    model: TrackingModel,
+    settings: JointSettings,
+    joins: list[tuple[int, int, int]],
+    come_and_go: bool,
+) -> Refined:
+    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`."""
     forth, back = filter_both(rig, obs, paths, model)
     swaps = find_swaps(paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
-    return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3))
+    borders = find_borders(rig, paths, forth[2], back[2])
+    return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3), borders, come_and_go)
 
 
 def _filter(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, back: bool) -> Filtered:

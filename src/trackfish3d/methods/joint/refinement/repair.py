@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ....maths.assignment import assign
 from ..model import TrackingModel
 from ..settings import JointSettings
+from .borders import Borders
 from .filtering import meeting
 from .trajectories import Trajectories
 
@@ -150,14 +151,20 @@ def link_scores(
 
 
 def stitch(
-    paths: Trajectories, forth: Filtered, back: Filtered, model: TrackingModel, settings: JointSettings, prior: float
+    paths: Trajectories,
+    forth: Filtered,
+    back: Filtered,
+    model: TrackingModel,
+    settings: JointSettings,
+    prior: float,
+    borders: Borders | None = None,
 ) -> tuple[Ints, Array]:
     """Join fragments, all at once.
 
     Returns the new name (T,) of each track and the log-odds (T,) of its link to the one before it (inf where none). A
     fragment's end has at most one successor, so the choice of greatest total odds is an assignment.
     The odds of a link compare "this end becomes that start" with "one animal was lost and another appeared", which
-    ``prior`` log-odds speak against.
+    ``prior`` log-odds speak against; not so where, in an open scene, one leaves and the other comes at the ``borders``.
     """
     begin = paths.begin
     first, last = begin[:-1], begin[1:] - 1
@@ -168,8 +175,10 @@ def stitch(
         settings.stitch_gap, q, settings.dart_share, model.dart**2,
     )  # fmt: skip
     # A new animal is anywhere in the water with any velocity: that is what a link is weighed against.
-    anew = math.log(model.births) - 3.0 * math.log(model.velocity * math.sqrt(2 * math.pi)) - prior
-    value = odds - anew
+    anew = math.log(model.births) - 3.0 * math.log(model.velocity * math.sqrt(2 * math.pi))
+    value = odds - anew + prior
+    if borders is not None:
+        value[borders.leaving[:, None] | borders.entering[None, :]] -= prior + settings.stitch_prior
     cost = np.where(value > 0, -value, np.inf)
     full = np.full((n, 2 * n), np.inf)
     full[:, :n] = cost
