@@ -22,10 +22,17 @@ def suspects_path(tracks: Path) -> Path:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
+    """A moment at which identities may be wrong.
 
-    ``kind`` : "swap" of two tracks; a "gap" in which no two views saw the track, or a "join" of two parts over such a
-    gap, after which it may be any other animal (then ``other`` is the track itself).
+    Attributes
+    ----------
+    first : first frame of the moment.
+    last : its last frame.
+    track : number of the track.
+    other : of the track it may have been exchanged with; the track itself after a gap or a join.
+    probability : that the identity is wrong afterwards.
+    kind : ``swap`` of two tracks; a ``gap`` in which no two views saw the track; or a ``join`` of two parts over such a
+        gap, after which it may be any other animal.
     """
 
     first: int
