@@ -88,6 +88,7 @@ def test_a_dataset_for_movement(school):
     dataset = result.tracks.to_xarray(school.fps, school.units)
     assert isinstance(dataset, xarray.Dataset)
     assert dataset.position.dims == ("time", "space", "keypoint", "individual")
+    assert result.tracks.to_xarray().time.values.tolist() == np.unique(result.tracks.frame).tolist()
     last = dataset.position.sel(individual="track_0").isel(time=-1, keypoint=0)
     mine = result.tracks.select(result.tracks.track == 0)
     np.testing.assert_allclose(last, mine.position[mine.frame == result.tracks.frame.max()][0])

@@ -34,7 +34,13 @@ class _Board:
 
 
 def calibrate(views: Views, plan: Plan) -> Calibration:
-    """Calibrate all cameras of `views` together."""
+    """Calibrate all cameras together.
+
+    Parameters
+    ----------
+    views : where each camera saw the corners of the board.
+    plan : board, known lenses, tank, water, and what may be fitted.
+    """
     plan.tank.check(views.cameras, "tank")
     lenses = [_lens(views, c, plan) for c in range(len(views.cameras))]
     cameras, boards = _start(views, lenses, plan)

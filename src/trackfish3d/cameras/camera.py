@@ -41,7 +41,8 @@ class Camera:
     size : image (width, height) in px.
     K : (3, 3) intrinsic matrix, px.
     distortion : 0, 4, 5, 8, 12 or 14 coefficients in OpenCV's order, or 4 of its fisheye model.
-    R, t : (3, 3) rotation and (3,) translation from world to camera.
+    R : (3, 3) rotation from world to camera.
+    t : (3,) translation from world to camera, world units.
     fisheye : whether `distortion` is OpenCV's fisheye model.
     interfaces : refracting planes, ordered from the camera to the animals. None: a camera in the animals' medium.
     """
@@ -123,7 +124,7 @@ class Camera:
 
     @cached_property
     def packed(self) -> Array:
-        """(P,) this camera as a row for Numba kernels; see `_layout`."""
+        """(P,) this camera as a row for Numba kernels; see `cameras.layout`."""
         row = np.zeros(at.PACKED_SIZE)
         K = self.K
         row[[at.FX, at.SKEW, at.CX, at.FY, at.CY]] = K[0, 0], K[0, 1], K[0, 2], K[1, 1], K[1, 2]
@@ -154,26 +155,44 @@ class Camera:
         return row
 
     def rays(self, pixels: ArrayLike) -> Rays:
-        """Pixels (N, 2) to rays in the animals' medium.
+        """Pixels to rays in the animals' medium.
 
         A pixel whose light is totally reflected, leaves beside the water or lies outside the lens' one-to-one
         range has no ray: NaN and ``valid`` False.
+
+        Parameters
+        ----------
+        pixels : (N, 2) px.
         """
         return Rays(*rays_many(self.packed, _points(pixels, 2)))
 
     def project(self, points: ArrayLike) -> Array:
-        """World points (N, 3) to pixels (N, 2); NaN behind the camera, on its side of the water, or beyond the lens.
+        """World points to pixels (N, 2); NaN behind the camera, on its side of the water, or beyond the lens.
 
         Pixels outside the image are returned as they are: use `in_image` for the frame.
+
+        Parameters
+        ----------
+        points : (N, 3) world units.
         """
         return np.asarray(project_many(self.packed, _points(points, 3)))
 
     def undistort(self, pixels: ArrayLike) -> Array:
-        """Pixels (N, 2) to those of a lens with the same K and no distortion (N, 2)."""
+        """Pixels to those of a lens with the same K and no distortion (N, 2).
+
+        Parameters
+        ----------
+        pixels : (N, 2) px.
+        """
         return np.asarray(undistort_many(self.packed, _points(pixels, 2)))
 
     def in_image(self, pixels: ArrayLike) -> NDArray[np.bool_]:
-        """(N,) whether pixels (N, 2) lie within the image; False for NaN."""
+        """(N,) whether pixels lie within the image; False for NaN.
+
+        Parameters
+        ----------
+        pixels : (N, 2) px.
+        """
         p = np.asarray(pixels, dtype=np.float64)
         return np.asarray((p >= 0).all(-1) & (p[..., 0] <= self.size[0]) & (p[..., 1] <= self.size[1]))
 

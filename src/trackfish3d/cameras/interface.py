@@ -19,7 +19,8 @@ class Interface:
     ----------
     point : (3,) a point of the plane, world units.
     normal : (3,) its normal, towards the camera; any length, stored as a unit vector.
-    n_camera, n_animal : refractive indices on the camera's and on the animals' side.
+    n_camera : refractive index on the camera's side.
+    n_animal : refractive index on the animals' side.
     """
 
     point: NDArray[np.float64]

@@ -29,13 +29,16 @@ class PairResiduals:
 def pair_residuals(rig: CameraRig, camera: ArrayLike, pixels: ArrayLike, boxes: ArrayLike) -> PairResiduals:
     """Residuals of all cross-camera pairs among the detections of one frame.
 
-    Parameters
-    ----------
-    camera : (N,) index into the rig; pixels : (N, 2) centroids; boxes : (N, 4) x1, y1, x2, y2 in px.
-
     The point of a pair is the midpoint of its rays, which any camera has. Its pixel comes from how the ray moves
     with its pixel, so that water and lens are gone through once a detection and not once a pair; only points near
     the edge of a box are projected in full.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    camera : (N,) index into the rig.
+    pixels : (N, 2) centroids, px.
+    boxes : (N, 4) x1, y1, x2, y2, px.
     """
     camera = np.ascontiguousarray(camera, np.int64)
     pixels = np.ascontiguousarray(pixels, np.float64)

@@ -16,6 +16,11 @@ class CameraRig:
     """Cameras in a fixed order, and the unit of their world.
 
     Cameras are found by name; the order only fixes the columns of per-camera arrays.
+
+    Parameters
+    ----------
+    cameras : one or more, each with a name of its own.
+    units : unit of length of the world, such as ``cm``.
     """
 
     cameras: tuple[Camera, ...]
@@ -45,7 +50,12 @@ class CameraRig:
         return tuple(c.name for c in self.cameras)
 
     def index(self, name: str) -> int:
-        """Position of the camera called `name`."""
+        """Position of a camera in the rig.
+
+        Parameters
+        ----------
+        name : of the camera.
+        """
         try:
             return self.names.index(name)
         except ValueError:
@@ -53,7 +63,7 @@ class CameraRig:
 
     @cached_property
     def packed(self) -> NDArray[np.float64]:
-        """(C, P) all cameras for Numba kernels; see `_layout`."""
+        """(C, P) all cameras for Numba kernels; see `cameras.layout`."""
         packed = np.stack([c.packed for c in self.cameras])
         packed.setflags(write=False)
         return packed
@@ -86,5 +96,10 @@ class CameraRig:
         return CameraRig(tuple(c.without_water() for c in self.cameras), self.units)
 
     def select(self, names: tuple[str, ...]) -> "CameraRig":
-        """Return the rig of these cameras, in this order."""
+        """Return the rig of some cameras.
+
+        Parameters
+        ----------
+        names : of the cameras, in the order they shall have.
+        """
         return CameraRig(tuple(self[n] for n in names), self.units)

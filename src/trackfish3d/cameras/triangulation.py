@@ -38,7 +38,10 @@ def triangulate_dlt(rig: CameraRig, pixels: ArrayLike, camera: ArrayLike, offset
 
     Parameters
     ----------
-    pixels : (M, 2), camera : (M,) index into the rig, offsets : (G + 1,).
+    rig : the cameras.
+    pixels : (M, 2) of the members of all groups, px.
+    camera : (M,) index into the rig.
+    offsets : (G + 1,) where the members of each group begin.
 
     Returns
     -------
@@ -62,7 +65,9 @@ def triangulate_rays(origins: ArrayLike, directions: ArrayLike, offsets: ArrayLi
 
     Parameters
     ----------
-    origins, directions : (M, 3), directions of unit length; offsets : (G + 1,).
+    origins : (M, 3) world units.
+    directions : (M, 3) of unit length.
+    offsets : (G + 1,) where the rays of each group begin.
 
     Returns
     -------
@@ -88,7 +93,10 @@ def triangulate_ml(
 
     Parameters
     ----------
-    pixels : (M, 2), camera : (M,) index into the rig, offsets : (G + 1,).
+    rig : the cameras.
+    pixels : (M, 2) of the members of all groups, px.
+    camera : (M,) index into the rig.
+    offsets : (G + 1,) where the members of each group begin.
     sigma_px : standard deviation per axis of the pixels, one for all or (M,).
 
     Returns

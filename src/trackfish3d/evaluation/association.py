@@ -80,8 +80,10 @@ def association_scores(frame: ArrayLike, camera: ArrayLike, group: ArrayLike, id
 
     Parameters
     ----------
-    frame, camera : (N,) int
-        Frame number and camera of each detection, rows in any order.
+    frame : (N,) int
+        Frame number of each detection, rows in any order.
+    camera : (N,) int
+        Its camera.
     group : (N,) int
         Label of the group a detection was put in, below zero for none. Labels may begin anew in every frame.
     identity : (N,) or (N, K) int

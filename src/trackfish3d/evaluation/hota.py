@@ -21,10 +21,22 @@ class HotaScores:
 
     Attributes
     ----------
-    hota, deta, assa, loca : float
-        Means over `ALPHAS`: overall, detection, association, localisation.
-    detre, detpr, assre, asspr : float
-        Recall and precision of detection and of association, means over `ALPHAS`.
+    hota : float
+        Overall; this and the next seven are means over `ALPHAS`.
+    deta : float
+        Detection.
+    assa : float
+        Association.
+    loca : float
+        Localisation.
+    detre : float
+        Recall of detection.
+    detpr : float
+        Precision of detection.
+    assre : float
+        Recall of association.
+    asspr : float
+        Precision of association.
     by_alpha : dict of (19,) float64
         The same eight at each of `ALPHAS`.
     """

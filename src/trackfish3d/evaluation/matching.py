@@ -97,12 +97,16 @@ class Pairs:
 
     Attributes
     ----------
-    truth, pred : Points
-        Both sides.
+    truth : Points
+        The true positions.
+    pred : Points
+        The points of tracks.
     frames : (F,) int64
         Frame numbers of the scene.
-    truth_offsets, pred_offsets : (F + 1,) int64
-        First row of each frame on either side.
+    truth_offsets : (F + 1,) int64
+        First row of each frame among the true positions.
+    pred_offsets : (F + 1,) int64
+        First row of each frame among the points of tracks.
     radius : float
         Largest distance in the list, world units.
     edge_offsets : (T + 1,) int64

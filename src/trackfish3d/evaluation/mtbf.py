@@ -25,8 +25,12 @@ class MtbfScores:
         `mtbf_m` as the published 3D-ZeF script computes it from py-motmetrics 1.2 or later
         (``motchallenge_compat``): that script takes the TRANSFER, ASCEND and MIGRATE rows, new in 1.2, for
         misses, so most switches count as a gap. For comparison with published tables only.
-    runs, gaps, gaps_compat : int
-        The counts behind them.
+    runs : int
+        Stretches in which an animal was followed by one track without a miss.
+    gaps : int
+        Stretches in which an animal was not followed.
+    gaps_compat : int
+        The same as `mtbf_m_compat` counts them.
     """
 
     mtbf_s: float

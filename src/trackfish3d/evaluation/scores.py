@@ -34,10 +34,20 @@ class Scores:
     ----------
     gate : float
         Largest distance of a match, world units.
-    clear, identity, hota, mtbf, error
-        The families of scores.
-    pairs, correspondence
-        What they were computed from: for timelines and for looking closer.
+    clear : ClearScores
+        MOTA, MOTP, switches, fragments, misses and false points.
+    identity : IdentityScores
+        IDF1, IDP and IDR.
+    hota : HotaScores
+        HOTA and its parts.
+    mtbf : MtbfScores
+        Mean time between failures.
+    error : PositionErrors
+        Root mean square distance of matched positions.
+    pairs : Pairs
+        Truth and tracks aligned, which the scores were computed from.
+    correspondence : Correspondence
+        Which track followed whom, for timelines and for looking closer.
     """
 
     gate: float
@@ -84,12 +94,18 @@ def evaluate(
 
     Parameters
     ----------
-    truth_frame, truth_id : (T,) int
-        Frame number and identity of each true position; rows in any order.
+    truth_frame : (T,) int
+        Frame number of each true position; rows in any order.
+    truth_id : (T,) int
+        Its identity.
     truth_xyz : (T, 3) float
         True position, world units. A row that is not finite says the animal is not there, and is left out.
-    pred_frame, pred_id, pred_xyz : (P,) int, (P,) int, (P, 3) float
-        The same of the tracks.
+    pred_frame : (P,) int
+        Frame number of each point of a track; rows in any order.
+    pred_id : (P,) int
+        Its track.
+    pred_xyz : (P, 3) float
+        Its position, world units.
     gate : float
         A prediction further from the truth than this is none, world units.
 

@@ -181,12 +181,16 @@ def assign_edges(
 
     Parameters
     ----------
-    row, column : (E,) int64
-        Ends of each edge; no edge twice.
+    row : (E,) int64
+        Row of each edge; no edge twice.
+    column : (E,) int64
+        Column of each edge.
     cost : (E,) float64
         Finite costs.
-    n_rows, n_columns : int
-        Number of rows and columns.
+    n_rows : int
+        Number of rows.
+    n_columns : int
+        Number of columns.
     absent : float
         Cost of a pair that is not in the list. ``inf``: forbidden, so as many pairs as possible are made, the
         cheapest of those (`assign`). ``0``: staying alone costs nothing, so with negative costs the

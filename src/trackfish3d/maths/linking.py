@@ -20,7 +20,8 @@ def link_nearest(frame: ArrayLike, position: ArrayLike, gate: float, max_age: in
 
     Parameters
     ----------
-    frame : (N,) ascending; position : (N, 3) world.
+    frame : (N,) ascending.
+    position : (N, 3) world units.
     gate : largest distance of a link, world units, whatever the time since the last point.
     max_age : frames a track may go without a point.
 
@@ -45,7 +46,8 @@ def link_kalman(
 
     Parameters
     ----------
-    frame : (N,) ascending; position : (N, 3) world.
+    frame : (N,) ascending.
+    position : (N, 3) world units.
     noise : of motion and measurement.
     gate : largest distance of a point from a track's predicted position, world units.
     max_age : frames a track may go without a point.

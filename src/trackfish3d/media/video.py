@@ -67,9 +67,17 @@ def _plane(frame: Any, k: int, width: int, height: int) -> Bytes:
 class Video:
     """One video file, its packets read once so that every frame's number is known before any is decoded.
 
-    ``size`` (width, height); ``fps`` frames a second; ``grey`` whether it holds no colour at all; ``timeline`` of the
-    packets; ``expected`` frames by the container's word, 0 where it says nothing; ``skipped`` numbers of frames that
-    could not be decoded so far; ``notes`` what a user should know, a line each.
+    Attributes
+    ----------
+    path : the file.
+    size : of the pictures, (width, height) px.
+    fps : frames a second.
+    grey : whether it holds no colour at all.
+    timeline : of the packets: the number of every frame.
+    keys : presentation times of the key frames, ascending.
+    expected : frames by the container's word, 0 where it says nothing.
+    notes : what a user should know, a line each.
+    skipped : numbers of frames that could not be decoded so far.
     """
 
     path: Path
@@ -84,7 +92,12 @@ class Video:
 
     @classmethod
     def open(cls, path: str | Path) -> "Video":
-        """Read the packets of a video (nothing is decoded)."""
+        """Read the packets of a video (nothing is decoded).
+
+        Parameters
+        ----------
+        path : the file.
+        """
         av = _av()
         path = Path(path)
         if not path.is_file():
@@ -148,6 +161,12 @@ class Video:
         """Pictures with numbers ``start <= number < stop``, ascending.
 
         Frames that cannot be decoded, or only with errors, are left out and their numbers put into ``skipped``.
+
+        Parameters
+        ----------
+        start : first number.
+        stop : number after the last; the end by default.
+        threads : of the decoder.
         """
         stop = self.count if stop is None else min(stop, self.count)
         last = start - 1
@@ -173,6 +192,11 @@ class Video:
         """Return starts of about ``count`` stretches of ``length`` frames, evenly over the video.
 
         Where key frames are dense enough they are the starts: a long video is then not decoded through.
+
+        Parameters
+        ----------
+        count : how many stretches.
+        length : frames of each.
         """
         last = max(self.count - length, 0)
         wanted = np.unique(np.linspace(0, last, max(count, 1)).astype(np.int64))
@@ -184,7 +208,13 @@ class Video:
         return [int(n) for n in wanted]
 
     def at(self, numbers: Iterable[int], threads: int = 1) -> Iterator[Picture]:
-        """Pictures of these frames, ascending, broken ones left out; jumps ahead where a key frame shortens the way."""
+        """Pictures of some frames, ascending, broken ones left out; jumps ahead where a key frame shortens the way.
+
+        Parameters
+        ----------
+        numbers : of the frames, in any order.
+        threads : of the decoder.
+        """
         wanted = sorted(set(numbers))
         keys = self.key_numbers
         source: Iterator[Picture] = iter(())

@@ -28,6 +28,10 @@ class Method(ABC):
     """A tracker of 3D trajectories. A subclass is one algorithm: its name, its settings and a `run`.
 
     `track` is the same for all: it checks the input, runs, and post-processes, so that no method is favoured.
+
+    Parameters
+    ----------
+    settings : of the method; its defaults without.
     """
 
     name: ClassVar[str] = ""
@@ -39,12 +43,26 @@ class Method(ABC):
         self.settings: Any = self.Settings() if settings is None else settings
 
     def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
-        """Return this method with every length estimated that was left open; already closed ones stay."""
+        """Return this method with every length estimated that was left open; already closed ones stay.
+
+        Parameters
+        ----------
+        rig : the cameras.
+        detections : of the recording that is to be tracked.
+        """
         return self
 
     @abstractmethod
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
-        """Make tracks, before ghosts are removed and gaps filled. All settings are resolved."""
+        """Make tracks, before ghosts are removed and gaps filled. All settings are resolved.
+
+        Parameters
+        ----------
+        rig : the cameras.
+        detections : on a common clock, its cameras those of the rig.
+        fps : frames a second.
+        progress : called with steps done and steps in all.
+        """
 
     def track(
         self, rig: CameraRig, detections: Detections, fps: float = 30.0, progress: Progress | None = None
@@ -74,5 +92,10 @@ class Method(ABC):
         return replace(done, notes=notes, method=self.name, settings=ready.settings)
 
     def remarks(self, result: Result) -> list[str]:
-        """Return what a user should know about the finished tracks, a line each."""
+        """Return what a user should know about the finished tracks, a line each.
+
+        Parameters
+        ----------
+        result : the tracks, numbered and filled.
+        """
         return []

@@ -85,9 +85,13 @@ def triangulated(
 
     Parameters
     ----------
-    frame : (G,); members : (M,) rows of the N detections; counts : (G,) members of each group.
-    camera : (N,); pixels : (N, 2).
-    boxes : (N, 4); groups whose point falls out of the box of a member are dropped. None: they stay.
+    rig : the cameras.
+    frame : (G,) frame of each group.
+    members : (M,) rows of the N detections, group by group.
+    counts : (G,) members of each group.
+    camera : (N,) index into the rig.
+    pixels : (N, 2) centroids, px.
+    boxes : (N, 4) x1, y1, x2, y2, px; groups whose point falls out of the box of a member are dropped. None: they stay.
     """
     offsets = _starts(counts)
     mine, where = camera[members], pixels[members]

@@ -11,6 +11,10 @@ class FrameTracker(ABC):
     """A tracker that is fed frame by frame. A subclass is one algorithm: a `step`.
 
     `update` is the same for all: it finds out which frame it was given, and refuses what a tracker cannot take.
+
+    Parameters
+    ----------
+    rig : the cameras.
     """
 
     def __init__(self, rig: CameraRig) -> None:
@@ -49,4 +53,10 @@ class FrameTracker(ABC):
 
     @abstractmethod
     def step(self, frame: int, detections: Detections) -> Tracks:
-        """Make the tracks of the next frame; `update` has checked it."""
+        """Make the tracks of the next frame; `update` has checked it.
+
+        Parameters
+        ----------
+        frame : its number.
+        detections : of this frame.
+        """

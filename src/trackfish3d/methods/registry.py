@@ -64,6 +64,12 @@ def method_class(name: str) -> type[Method]:
 
 
 def make_method(name: str, settings: Mapping[str, Any] | None = None) -> Method:
-    """Return the method called ``name`` with these settings; text values are converted to their types."""
+    """Return a method.
+
+    Parameters
+    ----------
+    name : one of `method_names`.
+    settings : by name; text is converted to the type of the setting. Those not given have their defaults.
+    """
     cls = method_class(name)
     return cls(make_settings(cls.Settings, settings or {}, f"method {name}"))

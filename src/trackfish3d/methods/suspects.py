@@ -22,11 +22,18 @@ def suspects_path(tracks: Path) -> Path:
 
 @dataclass(frozen=True)
 class Suspect:
-    """A moment at which identities may be wrong: frames ``first`` to ``last``, the tracks, and the chance.
+    """A moment at which identities may be wrong.
 
-    ``kind`` : "swap" of two tracks; a "gap" in which no two views saw the track, or a "join" of two parts over such a
-    gap, after which it may be any other animal (then ``other`` is the track itself); the "end" or "begin" of a track
-    where no animal can leave or come (``other``: a track that begins after the end and may be the same animal).
+    Attributes
+    ----------
+    first : first frame of the moment.
+    last : its last frame.
+    track : number of the track.
+    other : of the track it may have been exchanged with; the track itself after a gap or a join.
+    probability : that the identity is wrong afterwards.
+    kind : ``swap`` of two tracks; a ``gap`` in which no two views saw the track; or a ``join`` of two parts over such a
+        gap, after which it may be any other animal; the ``end`` or ``begin`` of a track where none can leave or come
+        (``other`` is then a track that begins after the end and may be the same animal).
     """
 
     first: int

@@ -42,7 +42,12 @@ class Listener:
     """Hears how a run goes on; this one prints a line for each stage. Subclasses may draw bars."""
 
     def begin(self, stage: str) -> Progress:
-        """Hear that a stage begins; returns what it calls with steps done and steps in all."""
+        """Hear that a stage begins; returns what it calls with steps done and steps in all.
+
+        Parameters
+        ----------
+        stage : its name.
+        """
         return silent
 
     def end(self, stage: str, text: str, before: bool) -> None:
@@ -60,7 +65,12 @@ class Listener:
             self.say(f"  {note}")
 
     def say(self, line: str) -> None:
-        """Hear a line that belongs to no stage."""
+        """Hear a line that belongs to no stage.
+
+        Parameters
+        ----------
+        line : the line.
+        """
         print(line, flush=True)
 
 
@@ -68,7 +78,12 @@ class Silent(Listener):
     """Hears and says nothing."""
 
     def say(self, line: str) -> None:
-        """Say nothing."""
+        """Say nothing.
+
+        Parameters
+        ----------
+        line : what is not said.
+        """
 
 
 class Runner:

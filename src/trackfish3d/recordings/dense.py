@@ -68,7 +68,7 @@ def animal_name(track: int) -> str:
     return f"track_{track}"
 
 
-def to_dataset(tracks: Points, fps: float, units: str, source: str = "") -> Any:
+def to_dataset(tracks: Points, fps: float | None, units: str, source: str = "") -> Any:
     """Return a ``movement`` poses dataset: position (time, space, keypoint, individual) and confidence.
 
     Time is frame / fps in seconds, so that frame numbers can be got back. The one keypoint is ``centroid``.
@@ -76,7 +76,7 @@ def to_dataset(tracks: Points, fps: float, units: str, source: str = "") -> Any:
     Parameters
     ----------
     tracks : the tracks.
-    fps : frames a second.
+    fps : frames a second; None where it is not known, then time is the frame's number.
     units : unit of the world.
     source : name of the recording.
     """
@@ -95,7 +95,7 @@ def to_dataset(tracks: Points, fps: float, units: str, source: str = "") -> Any:
             "confidence": (("time", "keypoint", "individual"), grid.confidence[:, None, :]),
         },
         coords={
-            "time": grid.frame / fps,
+            "time": grid.frame if fps is None else grid.frame / fps,
             "space": ["x", "y", "z"],
             "keypoint": ["centroid"],
             "individual": [animal_name(t) for t in grid.identity.tolist()],
@@ -105,8 +105,7 @@ def to_dataset(tracks: Points, fps: float, units: str, source: str = "") -> Any:
             "source_software_version": __version__,
             "source_file": source,
             "ds_type": "poses",
-            "fps": float(fps),
-            "time_unit": "seconds",
+            **({"time_unit": "frames"} if fps is None else {"time_unit": "seconds", "fps": float(fps)}),
             "first_frame": int(grid.frame[0]),
             "space_unit": units,
         },

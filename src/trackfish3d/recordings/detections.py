@@ -21,11 +21,24 @@ MOMENTS = ("area", "angle", "major", "minor")
 class Detections(Columns):
     """Detections of all cameras as columns, sorted by frame and camera.
 
-    ``cameras`` names the values of ``camera`` (N,) int16. ``frame`` (N,) int64. ``u, v`` (N,) mask centroid, px;
-    ``x1, y1, x2, y2`` box, px; ``score`` 0..1. Where masks exist: ``area`` px^2, ``angle`` of the long axis (radians
-    from image x towards y, in (-pi/2, pi/2]), ``major`` and ``minor`` standard deviations along and across it, px.
-
     Make one with `build`, which sorts and checks.
+
+    Attributes
+    ----------
+    cameras : names of the cameras, which the values of ``camera`` count.
+    frame : (N,) int64 frame number.
+    camera : (N,) int16 index into ``cameras``.
+    u : (N,) column of the mask's centroid, px.
+    v : (N,) row of the mask's centroid, px.
+    x1 : (N,) left side of the box, px.
+    y1 : (N,) top of the box, px.
+    x2 : (N,) right side of the box, px.
+    y2 : (N,) bottom of the box, px.
+    score : (N,) of the detector, 0 to 1.
+    area : (N,) of the mask, px^2; this and the next three are None where there are no masks.
+    angle : (N,) of the mask's long axis, radians from image x towards y, in (-pi/2, pi/2].
+    major : (N,) standard deviation along that axis, px.
+    minor : (N,) standard deviation across it, px.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "camera")
@@ -64,8 +77,20 @@ class Detections(Columns):
     ) -> "Detections":
         """Sort by frame and camera (stable) and check every column.
 
-        Point detectors give no boxes: without ``x1..y2`` each box is the point itself. Without ``score`` it is 1.
-        Errors name `source` and the row, counted from 0 as given.
+        Parameters
+        ----------
+        cameras : names of the cameras.
+        frame : (N,) frame number.
+        camera : (N,) index into ``cameras``.
+        u : (N,) column of the centroid, px.
+        v : (N,) row of the centroid, px.
+        x1 : (N,) left side of the box, px; without boxes, each is the point itself.
+        y1 : (N,) top of the box, px.
+        x2 : (N,) right side of the box, px.
+        y2 : (N,) bottom of the box, px.
+        score : (N,) 0 to 1; 1 where it is not given.
+        source : where they come from; errors name it and the row, counted from 0 as given.
+        **moments : ``area``, ``angle``, ``major`` and ``minor`` of the masks, (N,) each.
         """
         n = len(np.asarray(frame))
         boxes: dict[str, ArrayLike | None] = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
@@ -99,7 +124,12 @@ class Detections(Columns):
 
     @classmethod
     def empty(cls, cameras: Sequence[str]) -> "Detections":
-        """No detections at all."""
+        """No detections at all.
+
+        Parameters
+        ----------
+        cameras : names of the cameras.
+        """
         return cls.build(cameras, [], [], [], [])
 
     @property
@@ -128,11 +158,21 @@ class Detections(Columns):
         return np.append(np.searchsorted(self.frame, self.frames), len(self)).astype(np.int64)
 
     def at(self, k: int) -> slice:
-        """Rows of the k-th of `frames`."""
+        """Rows of a frame.
+
+        Parameters
+        ----------
+        k : index into `frames`.
+        """
         return slice(int(self.offsets[k]), int(self.offsets[k + 1]))
 
     def shifted(self, offset_frames: ArrayLike) -> "Detections":
-        """Return them with each camera's frame numbers moved by ``offset_frames`` (C,), sorted anew."""
+        """Return them with each camera's frame numbers moved, sorted anew.
+
+        Parameters
+        ----------
+        offset_frames : (C,) added to the frame numbers of each camera.
+        """
         move = np.asarray(offset_frames, dtype=np.int64)
         if not move.any():
             return self
@@ -152,7 +192,14 @@ class Detections(Columns):
 
     @classmethod
     def from_table(cls, table: pa.Table, cameras: Sequence[str], source: str = "detections") -> "Detections":
-        """Read what `to_table` makes; cameras are matched to `cameras` by name."""
+        """Read what `to_table` makes.
+
+        Parameters
+        ----------
+        table : with columns ``frame``, ``camera``, ``u``, ``v``, and others of `build`.
+        cameras : names of the cameras; those of the table are matched to them.
+        source : where it comes from, for messages.
+        """
         missing = {"frame", "camera", "u", "v"} - set(table.column_names)
         if missing:
             raise InputError(f"{source}: no column {', '.join(sorted(missing))}")

@@ -53,7 +53,14 @@ class RecordingInfo(BaseModel):
 
 @dataclass(repr=False)
 class Recording:
-    """A recording on disk. Tables are read when first asked for, and kept until they are written or forgotten."""
+    """A recording on disk. Tables are read when first asked for, and kept until they are written or forgotten.
+
+    Attributes
+    ----------
+    folder : where it is.
+    info : what its ``recording.toml`` says.
+    rig : its cameras.
+    """
 
     folder: Path
     info: RecordingInfo
@@ -61,7 +68,12 @@ class Recording:
 
     @classmethod
     def open(cls, folder: str | Path) -> "Recording":
-        """Open a recording's folder."""
+        """Open a recording.
+
+        Parameters
+        ----------
+        folder : where it is.
+        """
         folder = Path(folder)
         if not (folder / "recording.toml").is_file():
             kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
@@ -92,7 +104,16 @@ class Recording:
     ) -> "Recording":
         """Write a recording.
 
-        `frames` is first frame and count on the common clock; without it, it is taken from detections and truth.
+        Parameters
+        ----------
+        folder : where it shall be.
+        rig : its cameras.
+        fps : frames a second.
+        detections : with frame numbers as the cameras counted them.
+        truth : true positions, for scores only.
+        frames : first frame and number of frames on the common clock; by default those of detections and truth.
+        time_offset_frames : by camera, added to its frame numbers to reach the common clock.
+        description : a line about it.
         """
         folder = Path(folder)
         if frames is None:
@@ -154,6 +175,10 @@ class Recording:
         """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
 
         A camera's offset moves its rows across pieces, so rows are held back until no later row can precede them.
+
+        Parameters
+        ----------
+        rows : how many are read at once.
         """
         path = self.folder / "detections.parquet"
         ahead = int(self._offsets.min())
@@ -180,7 +205,12 @@ class Recording:
             yield held
 
     def write_detections(self, pieces: Iterator[Detections]) -> None:
-        """Write ``detections.parquet`` from pieces in ascending frames, frame numbers as the cameras counted them."""
+        """Write ``detections.parquet``.
+
+        Parameters
+        ----------
+        pieces : in ascending frames, frame numbers as the cameras counted them.
+        """
         with atomic_path(self.folder / "detections.parquet") as temporary:
             writer = None
             for piece in pieces:
@@ -218,7 +248,12 @@ class Recording:
         return read_tracks(path)
 
     def write_tracks(self, tracks: Tracks) -> None:
-        """Write ``tracks.parquet`` and ``tracks.csv``."""
+        """Write ``tracks.parquet`` and ``tracks.csv``.
+
+        Parameters
+        ----------
+        tracks : of this recording.
+        """
         write_table(tracks.to_table(), self.folder / "tracks.parquet")
         write_tracks_csv(tracks, self.folder / "tracks.csv")
         self.forget("tracks")

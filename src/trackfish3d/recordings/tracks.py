@@ -20,10 +20,18 @@ _DETECTION = "detection_"
 class Tracks(Columns):
     """Tracks as columns, sorted by frame and track.
 
-    ``frame``, ``track`` (N,) int64; ``position`` (N, 3) world; ``covariance`` (N, 3, 3) world^2, NaN where unknown;
-    ``views`` (N,) number of cameras used; ``error_px`` (N,) mean reprojection error, NaN where unknown;
-    ``observed`` (N,) False where interpolated; ``confidence`` (N,) of the identity, NaN where unknown;
-    ``detection`` (N, C) row of `Detections` used in each of ``cameras``, -1 for none.
+    Attributes
+    ----------
+    frame : (N,) int64 frame number.
+    track : (N,) int64 number of the track.
+    position : (N, 3) world units.
+    covariance : (N, 3, 3) of the position, world units squared; NaN where unknown.
+    views : (N,) int16 number of cameras used.
+    error_px : (N,) mean reprojection error, px; NaN where unknown.
+    observed : (N,) bool, False where interpolated.
+    confidence : (N,) of the identity, 0 to 1; NaN where unknown.
+    detection : (N, C) int64 row of `Detections` used in each of ``cameras``, -1 for none.
+    cameras : names of the cameras.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "track")
@@ -56,7 +64,22 @@ class Tracks(Columns):
         cameras: tuple[str, ...] = (),
         source: str = "tracks",
     ) -> "Tracks":
-        """Sort by frame and track; what is not given is filled in as unknown."""
+        """Sort by frame and track; what is not given is filled in as unknown.
+
+        Parameters
+        ----------
+        frame : (N,) frame number.
+        track : (N,) number of the track; no track twice in a frame.
+        position : (N, 3) world units.
+        covariance : (N, 3, 3) of the position, world units squared.
+        views : (N,) number of cameras used; counted where ``detection`` is given.
+        error_px : (N,) mean reprojection error, px.
+        observed : (N,) False where interpolated; True by default.
+        confidence : (N,) of the identity, 0 to 1.
+        detection : (N, C) row of `Detections` used in each camera, -1 for none.
+        cameras : names of the cameras.
+        source : where they come from, for messages.
+        """
         frames = np.asarray(frame, dtype=np.int64)
         tracks = np.asarray(track, dtype=np.int64)
         n = len(frames)
@@ -93,12 +116,12 @@ class Tracks(Columns):
 
         return dense(self, "an array").position if len(self) else np.zeros((0, 0, 3))
 
-    def to_xarray(self, fps: float, units: str = "") -> Any:
+    def to_xarray(self, fps: float | None = None, units: str = "") -> Any:
         """Return an ``xarray.Dataset`` as the package ``movement`` keeps poses.
 
         Parameters
         ----------
-        fps : frames a second: time is frame / fps, s.
+        fps : frames a second: time is frame / fps, s. Without it, time is the frame's number.
         units : unit of the world.
         """
         from .dense import to_dataset
@@ -124,7 +147,13 @@ class Tracks(Columns):
 
     @classmethod
     def from_table(cls, table: pa.Table, source: str = "tracks") -> "Tracks":
-        """Read what `to_table` makes; only frame, track, x, y, z are required."""
+        """Read what `to_table` makes.
+
+        Parameters
+        ----------
+        table : with columns ``frame``, ``track``, ``x``, ``y``, ``z`` at least.
+        source : where it comes from, for messages.
+        """
         names = set(table.column_names)
         missing = [c for c in ("frame", "track", "x", "y", "z") if c not in names]
         if missing:

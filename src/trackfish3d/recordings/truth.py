@@ -20,10 +20,24 @@ PER_CAMERA = ("u", "v", "x1", "y1", "x2", "y2", "visible", "detection")
 class Truth(Columns):
     """True positions, sorted by frame and identity.
 
-    ``frame``, ``identity`` (N,) int64; ``position`` (N, 3) world, the point that tracks are scored against;
-    ``heading`` (N, 3) unit vectors and ``head`` (N, 3) world, or None. Per camera, (N, C) or None: ``u, v`` px; ``x1,
-    y1, x2, y2`` box of the visible mask, px; ``visible`` share of the animal's mask that is not hidden; ``detection``
-    row of `Detections` that shows it, -1 for none (two animals of one merged blob share a row).
+    Everything after ``position`` is None where it is not known.
+
+    Attributes
+    ----------
+    frame : (N,) int64 frame number.
+    identity : (N,) int64 number of the animal.
+    position : (N, 3) the point that tracks are scored against, world units.
+    heading : (N, 3) unit vectors.
+    cameras : names of the cameras.
+    u : (N, C) column of the projected position in each camera, px.
+    v : (N, C) row of the projected position, px.
+    x1 : (N, C) left side of the box of the visible mask, px.
+    y1 : (N, C) its top, px.
+    x2 : (N, C) its right side, px.
+    y2 : (N, C) its bottom, px.
+    visible : (N, C) share of the animal's mask that is not hidden.
+    detection : (N, C) row of `Detections` that shows it, -1 for none; two animals of one merged blob share a row.
+    head : (N, 3) middle of the head, world units.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "identity")
@@ -57,7 +71,19 @@ class Truth(Columns):
         source: str = "truth",
         **per_camera: ArrayLike | None,
     ) -> "Truth":
-        """Sort by frame and identity and check that no identity is twice in a frame."""
+        """Sort by frame and identity and check that no identity is twice in a frame.
+
+        Parameters
+        ----------
+        frame : (N,) frame number.
+        identity : (N,) number of the animal.
+        position : (N, 3) world units.
+        heading : (N, 3) unit vectors.
+        head : (N, 3) middle of the head, world units.
+        cameras : names of the cameras.
+        source : where it comes from, for messages.
+        **per_camera : ``u`` to ``detection``, (N, C) each.
+        """
         frames, ids = np.asarray(frame, dtype=np.int64), np.asarray(identity, dtype=np.int64)
         n = len(frames)
         order = cls.order({"frame": frames, "identity": ids}, source)
@@ -85,7 +111,12 @@ class Truth(Columns):
         )
 
     def identity_of_detections(self, n_detections: int) -> NDArray[np.int64]:
-        """(N,) true identity of each detection, -1 for false ones; of a merged blob, the most visible animal's."""
+        """(N,) true identity of each detection, -1 for false ones; of a merged blob, the most visible animal's.
+
+        Parameters
+        ----------
+        n_detections : rows of the `Detections` that ``detection`` counts.
+        """
         if self.detection is None:
             raise InputError("this truth does not say which detection shows whom")
         out = np.full(n_detections, -1, np.int64)
@@ -96,7 +127,12 @@ class Truth(Columns):
         return out
 
     def identities_of_detections(self, n_detections: int) -> NDArray[np.int64]:
-        """(N, K) all identities that each detection shows, padded with -1; K is 1 unless animals share a detection."""
+        """(N, K) all identities that each detection shows, padded with -1; K is 1 unless animals share a detection.
+
+        Parameters
+        ----------
+        n_detections : rows of the `Detections` that ``detection`` counts.
+        """
         if self.detection is None:
             raise InputError("this truth does not say which detection shows whom")
         rows, cams = np.nonzero(self.detection >= 0)
@@ -128,7 +164,13 @@ class Truth(Columns):
 
     @classmethod
     def from_table(cls, table: pa.Table, source: str = "truth") -> "Truth":
-        """Read what `to_table` makes; only frame, identity, x, y, z are required."""
+        """Read what `to_table` makes.
+
+        Parameters
+        ----------
+        table : with columns ``frame``, ``identity``, ``x``, ``y``, ``z`` at least.
+        source : where it comes from, for messages.
+        """
         names = set(table.column_names)
         missing = [c for c in ("frame", "identity", "x", "y", "z") if c not in names]
         if missing:

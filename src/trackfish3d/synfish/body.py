@@ -111,7 +111,8 @@ def pose_bodies(template, centre, position, heading, swim, yaw, beat, length, up
         s, lateral, dorsal, in body lengths.
     centre : float
         s of the body's origin.
-    position, heading : (N, 3)
+    position : (N, 3) world units.
+    heading : (N, 3) unit vectors.
     swim : (N,) speed in units of the cruising speed; the wave's amplitude follows it.
     yaw : (N,) turning rate, radians a frame, positive to the left; the body bends into the turn.
     beat : (N,) phase of the tail beat.

@@ -140,8 +140,10 @@ def simulate_school(
         Zones, weights and rates; see `trackfish3d.synfish.presets`.
     water : Water
         The box nobody leaves.
-    fish, frames : int
-        Sizes of the result.
+    fish : int
+        How many fish.
+    frames : int
+        How many frames.
     seed : int
         Same seed, same school.
     abnormal : int
