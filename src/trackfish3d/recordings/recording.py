@@ -35,6 +35,7 @@ from .truth import Truth
 
 ROWS_PER_GROUP = 200_000
 _TABLES = ("detections", "truth", "tracks")
+ASSUMED_FPS = 30.0
 
 
 class RecordingInfo(BaseModel):
@@ -43,6 +44,7 @@ class RecordingInfo(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     fps: float = Field(30.0, ge=SLOWEST, le=FASTEST, description="frames a second")
+    fps_known: bool = Field(True, description="False: nobody said the frame rate, and seconds mean nothing")
     first_frame: int = Field(0, ge=-LARGEST_FRAME, le=LARGEST_FRAME, description="number of the first frame")
     frame_count: int = Field(0, ge=0, le=LONGEST + 1, description="frames from the first to the last, gaps included")
     time_offset_frames: dict[str, Annotated[int, Field(ge=-LONGEST, le=LONGEST)]] = Field(
@@ -83,14 +85,14 @@ class Recording:
         folder: str | Path,
         rig: CameraRig,
         *,
-        fps: float = 30.0,
+        fps: float | None = 30.0,
         detections: Detections | None = None,
         truth: Truth | None = None,
         frames: tuple[int, int] | None = None,
         time_offset_frames: dict[str, int] | None = None,
         description: str = "",
     ) -> "Recording":
-        """Write a recording.
+        """Write a recording; an `fps` of None is written as 30 and marked as unknown.
 
         `frames` is first frame and count on the common clock; without it, it is taken from detections and truth.
         """
@@ -102,7 +104,8 @@ class Recording:
             first = min((int(s.min()) for s in seen), default=0)
             frames = first, max((int(s.max()) - first + 1 for s in seen), default=0)
         info = RecordingInfo(
-            fps=fps,
+            fps=ASSUMED_FPS if fps is None else fps,
+            fps_known=fps is not None,
             first_frame=frames[0],
             frame_count=frames[1],
             time_offset_frames={k: v for k, v in (time_offset_frames or {}).items() if v},
