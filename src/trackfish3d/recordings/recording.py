@@ -5,7 +5,7 @@ cameras.toml        calibration
 detections.parquet  what the detector saw, frame numbers as each camera counted them
 videos/<camera>.mp4
 truth.parquet       if known
-tracks.parquet, tracks.csv
+tracks.parquet, tracks.csv (the paper's columns), tracks_table.csv (for people)
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,9 @@ from ..core.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
 from ..core.settings import input_errors
 from .detections import Detections
 from .plausible import checked
-from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .storage import read_table, read_tracks, read_truth, write_table
 from .tracks import Tracks
+from .tracks_text import TABLE, with_digest, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 ROWS_PER_GROUP = 200_000
@@ -221,9 +222,11 @@ class Recording:
         return read_tracks(path)
 
     def write_tracks(self, tracks: Tracks) -> None:
-        """Write ``tracks.parquet`` and ``tracks.csv``."""
-        write_table(tracks.to_table(), self.folder / "tracks.parquet")
-        write_tracks_csv(tracks, self.folder / "tracks.csv")
+        """Write ``tracks.csv``, ``tracks_table.csv`` and, with a digest of the first, ``tracks.parquet``."""
+        text = self.folder / "tracks.csv"
+        write_tracks_csv(tracks, text)
+        write_tracks_table(tracks, self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
+        write_table(with_digest(tracks.to_table(), text), self.folder / "tracks.parquet")
         self.forget("tracks")
 
     @property

@@ -1,6 +1,5 @@
-"""Tracks and truth as files: Parquet, the paper's CSV, and plain CSV of other tools."""
+"""Tables in files: Parquet, and CSV of every dialect; tracks and truth from either."""
 
-import csv
 import io
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
 from ..core.limits import refuse_far
 from .tracks import Tracks, frame_numbers, whole
+from .tracks_text import PAPER_COLUMNS, note_edits
 from .truth import Truth
 
-PAPER_COLUMNS = ("object", "Timestamp", "X", "Y", "Z", "group")
 _IDENTITY = ("track", "id", "identity", "object", "individual")
 _FRAME = ("frame", "Timestamp", "timestamp", "time")
 
@@ -72,42 +71,13 @@ def _starts_with(path: Path, magic: bytes) -> bool:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def letters(number: int) -> str:
-    """Name of the n-th track in the paper's CSV: A, B, ... Z, AA, AB ...
-
-    >>> letters(0), letters(25), letters(26)
-    ('A', 'Z', 'AA')
-    """
-    name = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        name = chr(65 + digit) + name
-    return name
-
-
-def write_tracks_csv(tracks: Tracks, path: str | Path) -> None:
-    """Write the paper's ``tracks.csv``: object, Timestamp (frame), X, Y, Z, group (number of views).
-
-    Tracks are named A, B, C, ... by first appearance.
-    """
-    order: dict[int, str] = {}
-    for t in tracks.track.tolist():
-        order.setdefault(t, letters(len(order)))
-    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(PAPER_COLUMNS)
-        rows = zip(
-            tracks.track.tolist(), tracks.frame.tolist(), tracks.position.tolist(), tracks.views.tolist(), strict=True
-        )
-        writer.writerows((order[t], f, f"{x:.6f}", f"{y:.6f}", f"{z:.6f}", v) for t, f, (x, y, z), v in rows)
-
-
 def read_tracks(path: str | Path) -> Tracks:
     """Read tracks from Parquet, the paper's CSV, CSV with frame, id, x, y, z, or 3D-ZeF text without a header."""
     path = Path(path)
     if path.suffix.lower() in (".parquet", ".pq"):
-        return Tracks.from_table(read_table(path), str(path))
+        tracks = Tracks.from_table(read_table(path), str(path))
+        note_edits(path)
+        return tracks
     frame, identity, position, table = _points(path)
     views = None
     if "group" in table.column_names and pa.types.is_integer(table["group"].type):

@@ -27,13 +27,14 @@ from ...recordings.importers import (
     read_timestamps,
 )
 from ...recordings.recording import ASSUMED_FPS
+from ...recordings.tracks_text import TABLE
 
 _NO_RATE = (
     "WARNING: nobody said how many frames a second there are. {fps:g} is written down and marked as unknown:\n"
     "WARNING: no time in seconds and no speed is right. Import again with --fps, or set fps and fps_known = true\n"
     "WARNING: in {path}"
 )
-_MADE = ("recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", "cameras.toml")
+_MADE = ("recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", TABLE, "cameras.toml")
 
 
 def command(
