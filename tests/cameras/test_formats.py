@@ -311,7 +311,8 @@ def test_scale_units_and_water_index(tmp_path):
     assert big.units == "mm"
     np.testing.assert_allclose(big[1].centre, 10 * RIG[1].centre)
     assert big[0].interfaces[0].n_animal == 1.34
-    tilted = read_calibration(path, water=(np.array([0, 0, 1.0]), np.array([0.1, 0, -1.0])))
+    plane = np.array([0, 0, 1.0]), np.array([0.1, 0, -1.0])
+    tilted = read_calibration(path, water=plane, override=("water",))
     assert all((c.centre - c.interfaces[0].point) @ c.interfaces[0].normal > 0 for c in tilted)
     X = samples.points()
     np.testing.assert_allclose(read_calibration(path, scale=10.0)[0].project(10 * X), RIG[0].project(X), atol=1e-8)
@@ -342,3 +343,32 @@ def test_unknown_names_are_refused(tmp_path):
 def test_documentation_names_every_format():
     page = Path(__file__).parents[2] / "docs" / "formats-calibration.md"
     assert [name for name in FORMATS if f"`{name}`" not in page.read_text()] == []
+
+
+def test_what_contradicts_the_file_is_refused_unless_it_is_meant(tmp_path):
+    path = tmp_path / "c.toml"
+    write_calibration(RIG, path)
+    for wrong, match, what in (
+        (dict(units="mm"), "its world is in cm, --units says mm", "units"),
+        (dict(size=(640, 480)), "camera view 0 has images of 1280x960 px, --size says 640x480", "size"),
+        (dict(water="z=-3"), "looks through water already", "water"),
+    ):
+        with pytest.raises(InputError, match=match):
+            read_calibration(path, **wrong)
+        read_calibration(path, **wrong, override=(what,))
+    assert read_calibration(path, units="mm", override=("units",)).units == "mm"
+    assert read_calibration(path, size=(640, 480), override=("size",))[0].size == (640, 480)
+    assert read_calibration(path, water="z=-3", override=("water",))[0].interfaces[0].point[2] == -3
+    equal(read_calibration(path, units="centimetres", size=samples.SIZE, water="z=0"), RIG)
+    with pytest.raises(InputError, match="'bananas': is no unit of length"):
+        read_calibration(path, units="bananas", override=("units",))
+
+
+def test_cameras_are_renamed_by_their_old_names(tmp_path):
+    path = tmp_path / "c.toml"
+    write_calibration(RIG, path)
+    assert read_calibration(path, names={"view 1": "front"}).names == ("view 0", "front")
+    with pytest.raises(InputError, match="unknown camera 'side'"):
+        read_calibration(path, names={"side": "front"})
+    with pytest.raises(InputError, match="used twice"):
+        read_calibration(path, names={"view 1": "view 0"})

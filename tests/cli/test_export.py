@@ -34,7 +34,7 @@ def test_other_tracks_than_the_recordings_own(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("frame,id,x,y,z\n4,8,1,2,3\n")
     line = f"export {tmp_path}/rec --format zef3d --tracks {tmp_path}/mine.csv --out {tmp_path}/o.txt"
     assert run(line) == 0
-    assert (tmp_path / "o.txt").read_text() == "4,8,1.000000,2.000000,3.000000\n"
+    assert (tmp_path / "o.txt").read_text() == "4,8,1,2,3\n"
 
 
 def test_points_that_the_zef_evaluation_ignores_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

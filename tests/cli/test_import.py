@@ -81,7 +81,7 @@ def test_timestamps_bring_cameras_to_one_clock(lab: Path, capsys: pytest.Capture
 def test_units_and_columns(lab: Path) -> None:
     (lab / "other.csv").write_text("FrameNumber,cam,cx,cy\n7,top,10,20\n")
     line = "import --cameras cal.toml --detections other.csv --columns frame=FrameNumber,camera=cam,u=cx,v=cy"
-    assert run(f"{line} --units mm --box-size 6 --out rec") == 0
+    assert run(f"{line} --units mm --override-units --box-size 6 --out rec") == 0
     recording = Recording.open("rec")
     assert recording.units == "mm"
     assert recording.detections.boxes.tolist() == [[7, 17, 13, 23]]
@@ -117,6 +117,71 @@ def test_a_failed_overwrite_leaves_the_recording(lab: Path) -> None:
     assert len(Recording.open("rec").detections) == 200
 
 
+def test_what_the_calibration_says_can_be_overridden_on_purpose(lab: Path) -> None:
+    line = "import --cameras cal.toml --detections det.csv --fps 30 --out rec"
+    assert run(f"{line} --size 641x480 --override-size --water-plane z=10 --override-water-plane --index 1.34") == 0
+    rig = Recording.open("rec").rig
+    assert rig["front"].size == (641, 480)
+    assert [c.interfaces[0].point[2] for c in rig] == [10, 10]
+    assert [c.interfaces[0].n_animal for c in rig] == [1.34, 1.34]
+
+
+def test_an_index_alone_holds_for_the_water_that_is_there(lab: Path) -> None:
+    assert run("import --cameras cal.toml --detections det.csv --fps 30 --index 1.34 --out rec") == 0
+    assert [[f.n_animal for f in c.interfaces] for c in Recording.open("rec").rig] == [[1.34], []]
+
+
+def test_cameras_are_renamed(lab: Path) -> None:
+    text = (lab / "det.csv").read_text().replace("top", "GX01").replace("front", "GX02")
+    (lab / "det.csv").write_text(text)
+    line = "import --cameras cal.toml --detections det.csv --fps 30 --out rec"
+    assert run(line) == 2
+    assert run(f"{line} --rename top=GX01 --rename front=GX02") == 0
+    assert Recording.open("rec").rig.names == ("GX01", "GX02")
+
+
+def test_an_unknown_frame_rate_is_said_loudly_and_written_down(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("import --cameras cal.toml --detections det.csv --out rec") == 0
+    printed = capsys.readouterr()
+    assert "at an unknown rate" in printed.out
+    assert printed.err.count("WARNING") == 3
+    info = Recording.open("rec").info
+    assert (info.fps, info.fps_known) == (30.0, False)
+    assert "fps_known = false" in (lab / "rec" / "recording.toml").read_text()
+    assert run("import --cameras cal.toml --detections det.csv --fps 25 --out known") == 0
+    assert capsys.readouterr().err == ""
+    assert Recording.open("known").info.fps_known
+
+
+def test_timestamps_tell_the_frame_rate(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = "".join(f"{f},{f / 59.94:.6f}\n" for f in range(50, 90))
+    (lab / "clock.csv").write_text("frame,time\n" + rows)
+    line = "import --cameras cal.toml --detections det.csv --timestamps top=clock.csv --timestamps front=clock.csv"
+    assert run(f"{line} --out rec") == 0
+    info = Recording.open("rec").info
+    assert info.fps == pytest.approx(59.94, rel=1e-4)
+    assert info.fps_known
+    assert "WARNING" not in capsys.readouterr().err
+
+
+def test_one_file_given_for_every_camera_is_split_by_its_cameras(lab: Path) -> None:
+    line = "import --cameras cal.toml --fps 30 --out rec --detections"
+    assert run(f"{line} top=det.csv --detections front=det.csv") == 0
+    assert_same(Recording.open("rec").detections, random_detections(21, first_frame=50))
+    assert run(f"{line} front=det.csv --overwrite") == 0
+    found = random_detections(21, first_frame=50)
+    assert_same(Recording.open("rec").detections, found.select(found.camera == 1))
+
+
+def test_one_file_that_names_no_camera_cannot_be_that_of_both(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "import --cameras cal.toml --fps 30 --out rec --detections"
+    assert run(f"{line} top=det_top.txt --detections front=det_top.txt") == 2
+    assert "does not say which camera saw it" in capsys.readouterr().err
+    (lab / "det.csv").write_text((lab / "det.csv").read_text().replace("front", "side"))
+    assert run(f"{line} front=det.csv") == 2
+    assert "its column camera says" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -136,6 +201,17 @@ def test_a_failed_overwrite_leaves_the_recording(lab: Path) -> None:
         ("--detections det.csv --truth missing.csv", "missing.csv: no such file"),
         ("--detections det.csv --timestamps front=missing.csv", "missing.csv: no such file"),
         ("--detections det.csv --cameras missing.toml", "missing.toml"),
+        ("--detections det.csv --units bananas", "is no unit of length that is known"),
+        ("--detections det.csv --units mm", "its world is in cm, --units says mm"),
+        ("--detections det.csv --size 800x600", "has images of 640x480 px, --size says 800x600"),
+        ("--detections det.csv --water-plane z=10", "looks through water already"),
+        ("--detections det.csv --index 13", "not a refractive index"),
+        ("--detections det.csv --rename top", "not NAME=VALUE"),
+        ("--detections det.csv --rename side=top", "unknown camera 'side'"),
+        ("--detections det.csv --fps inf", "no camera has that frame rate"),
+        ("--detections det.csv --fps 1e300", "no camera has that frame rate"),
+        ("--detections det.csv --fps 0", "no camera has that frame rate"),
+        ("--detections det.csv --time-offset front=1180591620717411303424", "is too large"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Tracks, Truth, read_tracks, read_truth, write_table, write_tracks_csv
-from trackfish3d.recordings.storage import letters
+from trackfish3d.recordings.tracks_text import letters
 
 from .fuzz import assert_input_error_or_fine, damaged
 

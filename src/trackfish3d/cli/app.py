@@ -4,6 +4,9 @@ import contextlib
 import importlib
 import os
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 # One OpenMP thread per process: two beside another busy process cost many times their work. Where more are asked for,
@@ -17,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..core.errors import TrackFishError
+from ..core.errors import Note, TrackFishError
 
 # Command and its module below this folder; each module has a function `command` or a typer.Typer `app`.
 # A module is imported only when its command is called, so that none pays for the imports of the others.
@@ -86,11 +89,29 @@ def trackfish3d(
     """3D trajectories of every fish of a school, from several calibrated cameras."""
 
 
+@contextmanager
+def _notes() -> Iterator[None]:
+    """Print each `Note` as one line; other warnings are shown as ever."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, Note):
+                print(f"note: {' '.join(str(message).split())}", file=sys.stderr)
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.simplefilter("always", Note)
+        warnings.showwarning = show
+        yield
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=arguments, prog_name="trackfish3d", standalone_mode=False)
+        with _notes():
+            code = app(args=arguments, prog_name="trackfish3d", standalone_mode=False)
         if code == _INTERRUPTED:  # Typer's own answer to Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)

@@ -12,6 +12,10 @@ class InputError(TrackFishError):
     """A file, or a value in it, that cannot be used."""
 
 
+class Note(UserWarning):
+    """Something that a user should know; the command line prints it as one line on standard error."""
+
+
 class MissingExtraError(TrackFishError):
     """An optional dependency that is not installed."""
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .dialect import encoding_of
 from .errors import InputError
 
 MARK = ".trackfish3d"  # in every folder that may be emptied and removed again
@@ -83,13 +84,14 @@ def read_text(path: str | Path) -> str:
     """Return the text of a file, or an `InputError` that names it."""
     path = Path(path)
     try:
-        return path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        return content.decode(encoding_of(content)).replace("\r\n", "\n")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a folder, not a file") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is not a text file") from None
+        raise InputError(f"{path}: is not a text file in UTF-8 or UTF-16; save it so") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
 

@@ -26,6 +26,7 @@ from ..evaluation.gate import default_gate
 from ..methods.result import Result
 from ..recordings import Recording, Tracks, Truth, read_tracks
 from ..recordings.exporters import export_tracks
+from ..recordings.tracks_text import note_edits
 from ..report import build_report
 from ..report import write_report as write_page
 from ..report.behaviour import FIGURES, figures_of
@@ -106,6 +107,8 @@ def analyse(
     own = source.folder / "tracks.parquet"
     if tracks is None and not own.is_file():
         raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
+    if tracks is None:
+        note_edits(own)
     points = TrackSource(path=own) if tracks is None else TrackSource(read_tracks(tracks))
     about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
     with TableFolder(folder, format, about) as tables:

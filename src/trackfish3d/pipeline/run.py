@@ -36,7 +36,8 @@ PAIRS = "pairs.safetensors"
 LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a network that has learnt on others
 _MADE = (
     "cameras.toml", "detections.parquet", "detections.settings.json", "truth.parquet", "rig.png", CHECK, PAIRS,
-    "tracks.parquet", "tracks.csv", "tracks.settings.json", "suspects.csv", "report.html", "preview", ".detect",
+    "tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json", "suspects.csv", "report.html",
+    "preview", ".detect",
 )  # fmt: skip
 
 

@@ -3,8 +3,9 @@
 from ..core.files import atomic_path
 from .detections import Detections
 from .recording import Recording
-from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .storage import read_table, read_tracks, read_truth, write_table
 from .tracks import Tracks
+from .tracks_text import write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "read_truth",
     "write_table",
     "write_tracks_csv",
+    "write_tracks_table",
 ]

@@ -5,7 +5,7 @@ cameras.toml        calibration
 detections.parquet  what the detector saw, frame numbers as each camera counted them
 videos/<camera>.mp4
 truth.parquet       if known
-tracks.parquet, tracks.csv
+tracks.parquet, tracks.csv (the paper's columns), tracks_table.csv (for people)
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,14 @@ from ..core.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
 from ..core.settings import input_errors
 from .detections import Detections
 from .plausible import checked
-from .storage import read_table, read_tracks, read_truth, write_table, write_tracks_csv
+from .storage import read_table, read_tracks, read_truth, write_table
 from .tracks import Tracks
+from .tracks_text import TABLE, with_digest, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 ROWS_PER_GROUP = 200_000
 _TABLES = ("detections", "truth", "tracks")
+ASSUMED_FPS = 30.0
 
 
 class RecordingInfo(BaseModel):
@@ -43,6 +45,7 @@ class RecordingInfo(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     fps: float = Field(30.0, ge=SLOWEST, le=FASTEST, description="frames a second")
+    fps_known: bool = Field(True, description="False: nobody said the frame rate, and seconds mean nothing")
     first_frame: int = Field(0, ge=-LARGEST_FRAME, le=LARGEST_FRAME, description="number of the first frame")
     frame_count: int = Field(0, ge=0, le=LONGEST + 1, description="frames from the first to the last, gaps included")
     time_offset_frames: dict[str, Annotated[int, Field(ge=-LONGEST, le=LONGEST)]] = Field(
@@ -95,14 +98,14 @@ class Recording:
         folder: str | Path,
         rig: CameraRig,
         *,
-        fps: float = 30.0,
+        fps: float | None = 30.0,
         detections: Detections | None = None,
         truth: Truth | None = None,
         frames: tuple[int, int] | None = None,
         time_offset_frames: dict[str, int] | None = None,
         description: str = "",
     ) -> "Recording":
-        """Write a recording.
+        """Write a recording; an `fps` of None is written as 30 and marked as unknown.
 
         Parameters
         ----------
@@ -123,7 +126,8 @@ class Recording:
             first = min((int(s.min()) for s in seen), default=0)
             frames = first, max((int(s.max()) - first + 1 for s in seen), default=0)
         info = RecordingInfo(
-            fps=fps,
+            fps=ASSUMED_FPS if fps is None else fps,
+            fps_known=fps is not None,
             first_frame=frames[0],
             frame_count=frames[1],
             time_offset_frames={k: v for k, v in (time_offset_frames or {}).items() if v},
@@ -248,14 +252,16 @@ class Recording:
         return read_tracks(path)
 
     def write_tracks(self, tracks: Tracks) -> None:
-        """Write ``tracks.parquet`` and ``tracks.csv``.
+        """Write ``tracks.csv``, ``tracks_table.csv`` and, with a digest of the first, ``tracks.parquet``.
 
         Parameters
         ----------
         tracks : of this recording.
         """
-        write_table(tracks.to_table(), self.folder / "tracks.parquet")
-        write_tracks_csv(tracks, self.folder / "tracks.csv")
+        text = self.folder / "tracks.csv"
+        write_tracks_csv(tracks, text)
+        write_tracks_table(tracks, self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
+        write_table(with_digest(tracks.to_table(), text), self.folder / "tracks.parquet")
         self.forget("tracks")
 
     @property

@@ -1,6 +1,5 @@
-"""Tracks and truth as files: Parquet, the paper's CSV, and plain CSV of other tools."""
+"""Tables in files: Parquet, and CSV of every dialect; tracks and truth from either."""
 
-import csv
 import io
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,14 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ..core.dialect import Dialect, dialect_of, encoding_of
 from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
 from ..core.limits import refuse_far
 from .tracks import Tracks, frame_numbers, whole
+from .tracks_text import PAPER_COLUMNS, note_edits
 from .truth import Truth
 
-PAPER_COLUMNS = ("object", "Timestamp", "X", "Y", "Z", "group")
 _IDENTITY = ("track", "id", "identity", "object", "individual")
 _FRAME = ("frame", "Timestamp", "timestamp", "time")
 
@@ -35,7 +35,7 @@ def read_table(path: str | Path) -> pa.Table:
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
     try:
-        table = pq.read_table(path) if parquet else pacsv.read_csv(path)
+        table = pq.read_table(path) if parquet else _read_csv(path)
         twice = {n for n in table.column_names if table.column_names.count(n) > 1}
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
@@ -43,6 +43,24 @@ def read_table(path: str | Path) -> pa.Table:
     if twice:
         raise InputError(f"{path}: column '{min(twice)[:80]}' is there twice")
     return table
+
+
+def _read_csv(path: Path) -> pa.Table:
+    """Read a CSV file as it lies, whatever its encoding, separator and decimal sign."""
+    with path.open("rb") as file:
+        head = file.read(1 << 17)
+    encoding = encoding_of(head)
+    dialect = dialect_of(head.decode(encoding, errors="replace"))
+    options = pacsv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding)
+    return pacsv.read_csv(path, read_options=options, **csv_options(dialect))
+
+
+def csv_options(dialect: Dialect, **convert: Any) -> dict[str, Any]:
+    """Return what Arrow's reader of CSV must be told of a dialect; `convert` is passed on to its ``ConvertOptions``."""
+    return {
+        "parse_options": pacsv.ParseOptions(delimiter=dialect.separator),
+        "convert_options": pacsv.ConvertOptions(decimal_point=dialect.decimal, **convert),
+    }
 
 
 def _starts_with(path: Path, magic: bytes) -> bool:
@@ -53,42 +71,13 @@ def _starts_with(path: Path, magic: bytes) -> bool:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def letters(number: int) -> str:
-    """Name of the n-th track in the paper's CSV: A, B, ... Z, AA, AB ...
-
-    >>> letters(0), letters(25), letters(26)
-    ('A', 'Z', 'AA')
-    """
-    name = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        name = chr(65 + digit) + name
-    return name
-
-
-def write_tracks_csv(tracks: Tracks, path: str | Path) -> None:
-    """Write the paper's ``tracks.csv``: object, Timestamp (frame), X, Y, Z, group (number of views).
-
-    Tracks are named A, B, C, ... by first appearance.
-    """
-    order: dict[int, str] = {}
-    for t in tracks.track.tolist():
-        order.setdefault(t, letters(len(order)))
-    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(PAPER_COLUMNS)
-        rows = zip(
-            tracks.track.tolist(), tracks.frame.tolist(), tracks.position.tolist(), tracks.views.tolist(), strict=True
-        )
-        writer.writerows((order[t], f, f"{x:.6f}", f"{y:.6f}", f"{z:.6f}", v) for t, f, (x, y, z), v in rows)
-
-
 def read_tracks(path: str | Path) -> Tracks:
     """Read tracks from Parquet, the paper's CSV, CSV with frame, id, x, y, z, or 3D-ZeF text without a header."""
     path = Path(path)
     if path.suffix.lower() in (".parquet", ".pq"):
-        return Tracks.from_table(read_table(path), str(path))
+        tracks = Tracks.from_table(read_table(path), str(path))
+        note_edits(path)
+        return tracks
     frame, identity, position, table = _points(path)
     views = None
     if "group" in table.column_names and pa.types.is_integer(table["group"].type):
@@ -122,14 +111,14 @@ def read_truth(path: str | Path) -> Truth:
 def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], pa.Table]:
     """Frame, identity and position columns of a CSV under any of their usual names."""
     text = read_text(path)
-    first = text.lstrip().split("\n", 1)[0]
-    fields = [f.strip() for f in first.split(",")]
-    headless = len(fields) >= 5 and all(_is_number(f) for f in fields)
+    dialect = dialect_of(text)
+    fields = dialect.cells(text.lstrip().split("\n", 1)[0])
+    headless = len(fields) >= 5 and all(is_number(f, dialect) for f in fields)
     try:
         names_of = ["frame", "id", "x", "y", "z", *(f"extra{i}" for i in range(len(fields) - 5))]
         # A thread of Arrow that still holds the Python buffer when the interpreter ends aborts the process.
         options = pacsv.ReadOptions(use_threads=False, column_names=names_of if headless else None)
-        table = pacsv.read_csv(io.BytesIO(text.encode()), read_options=options)
+        table = pacsv.read_csv(io.BytesIO(text.encode()), read_options=options, **csv_options(dialect))
     except (pa.ArrowException, ValueError) as error:
         raise InputError(f"{path}: is not a CSV file ({str(error).splitlines()[0][:200]})") from None
     names = {n.strip(): n for n in table.column_names}
@@ -165,9 +154,10 @@ def _floats(column: pa.ChunkedArray, name: str, path: Path) -> NDArray[np.float6
         raise InputError(f"{path}: column {name} has values that are not numbers") from None
 
 
-def _is_number(text: str) -> bool:
+def is_number(cell: str, dialect: Dialect) -> bool:
+    """Whether a cell of a table holds a number."""
     try:
-        float(text)
+        dialect.number(cell)
     except ValueError:
         return False
     return True

@@ -1,7 +1,8 @@
 """Calibration files of other tools: `read_calibration` and `write_calibration`, and the list of `FORMATS`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..native import write_cameras
 from ..rig import CameraRig
 from . import anipose, aquacal, caliscope, colmap, dlt, matlab, opencv, plain_json, zef
 from ._adjust import parse_plane, renamed, scaled, with_water
+from ._agree import known_unit, refuse_other_size, refuse_other_units, refuse_other_water
 from ._detect import detect
 from .common import Array, CalibrationWarning, Size
 
@@ -84,8 +86,9 @@ def read_calibration(
     scale: float | None = None,
     water: str | tuple[Array, Array] | None = None,
     water_index: float | None = None,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | Mapping[str, str] | None = None,
     origin: str | None = None,
+    override: Collection[str] = (),
 ) -> CameraRig:
     """Read a calibration of any known tool.
 
@@ -94,12 +97,14 @@ def read_calibration(
     path : file, or folder where the format is one.
     format : a name of `FORMATS`; None finds it out by the content.
     size : image (width, height) in px of all cameras, for files that do not say it.
-    units, scale : name of the world's unit, and the factor that brings the file's lengths to it.
-    water : plane ``"z=0"``, ``"x,y,z,nx,ny,nz"`` or (point, normal), in the unit after scaling; it replaces the
-        interfaces of all cameras by one from air to water.
+    units : name of the world's unit, for files that do not say it, or of the unit after scaling.
+    scale : factor that brings the file's lengths to `units`.
+    water : plane ``"z=0"``, ``"x,y,z,nx,ny,nz"`` or (point, normal), in the unit after scaling, between air and water,
+        for files without water.
     water_index : refractive index of that water, or of the water that the file holds; 1.333 for new water.
-    names : other names for the cameras, in the file's order.
+    names : other names for the cameras: all, in the file's order, or some, by the file's names.
     origin : "top" or "bottom", where DLT coefficients count v from; None finds it out.
+    override : which of "size", "units" and "water" replace what the file says; otherwise a contradiction is refused.
     """
     path = Path(path)
     if format is None:
@@ -108,14 +113,23 @@ def read_calibration(
         raise InputError(f"{path}: no such file")
     if origin is not None and format != "dlt":
         raise InputError(f"{path}: origin is for DLT coefficients only, not for {format}")
+    units = None if units is None else known_unit(units)
     options: dict[str, Any] = {"origin": origin} if format == "dlt" else {}
-    rig = _format(format).read(path, size=size, **options)
+    read = partial(_format(format).read, **options)
+    if size is not None and "size" not in override:
+        refuse_other_size(path, read, size)
+    rig = read(path, size=size)
+    if units is not None and scale is None and "units" not in override:
+        refuse_other_units(path, rig, units)
     if names is not None:
         rig = renamed(rig, names)
     if scale is not None:
         rig = scaled(rig, scale)
     if water is not None:
-        rig = with_water(rig, water, WATER if water_index is None else water_index)
+        wet = with_water(rig, water, WATER if water_index is None else water_index)
+        if "water" not in override:
+            refuse_other_water(path, rig, wet)
+        rig = wet
     elif water_index is not None:
         rig = _with_index(rig, water_index)
     return rig if units is None else CameraRig(rig.cameras, units)

@@ -1,6 +1,6 @@
 """What a user adds to a calibration that its file does not hold: water, units, scale, names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -50,8 +50,12 @@ def scaled(rig: CameraRig, scale: float) -> CameraRig:
     return CameraRig(tuple(cameras), rig.units)
 
 
-def renamed(rig: CameraRig, names: Sequence[str]) -> CameraRig:
-    """Give the cameras, in order, other names."""
+def renamed(rig: CameraRig, names: Sequence[str] | Mapping[str, str]) -> CameraRig:
+    """Give the cameras other names: all, in order, or some, by their old names."""
+    if isinstance(names, Mapping):
+        for old in names:
+            rig.index(old)
+        names = [names.get(n, n) for n in rig.names]
     if len(names) != len(rig):
         raise InputError(f"{len(names)} names for {len(rig)} cameras ({', '.join(rig.names)})")
     return CameraRig(tuple(replace(c, name=n) for c, n in zip(rig, names, strict=True)), rig.units)

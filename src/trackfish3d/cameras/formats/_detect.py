@@ -9,11 +9,11 @@ import yaml
 from ...core.errors import InputError
 from ..native import read_toml
 from . import caliscope
-from ._matfile import is_mat
-from ._storage import load_storage
 from .common import LARGEST_FILE, load_text, strip_comments
 from .dlt import parse_coefficients
 from .opencv import SUFFIXES, is_calibration
+from .parsing.matfile import is_mat
+from .parsing.opencv_storage import load_storage
 from .zef import REFERENCES
 
 # Files that a folder is opened by, the first one that is there.

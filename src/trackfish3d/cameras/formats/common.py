@@ -37,9 +37,13 @@ class CalibrationWarning(UserWarning):
     """Something a calibration file leaves open, and what was assumed instead."""
 
 
-def note(message: str) -> None:
+class SizeWarning(CalibrationWarning):
+    """The image size is not in the file and was taken by the principal point."""
+
+
+def note(message: str, kind: type[CalibrationWarning] = CalibrationWarning) -> None:
     """Tell the user of an assumption; the command line prints it as one line."""
-    warnings.warn(message, CalibrationWarning, stacklevel=4)
+    warnings.warn(message, kind, stacklevel=4)
 
 
 def reader(what: str) -> Callable[[Callable[Concatenate[Path, _P], CameraRig]], Callable[..., CameraRig]]:
@@ -162,7 +166,8 @@ def sizes_from_matrices(matrices: Sequence[Array], size: Size | None) -> tuple[l
         centres = np.broadcast_to(middle, centres.shape)
     guesses = [_guess(c) for c in centres]
     found = sorted({f"{w} x {h}" for (w, h), _ in guesses})
-    note(f"the image size is not in the file: {', '.join(found)} px taken by the principal point (--size sets it)")
+    sizes = ", ".join(found)
+    note(f"the image size is not in the file: {sizes} px taken by the principal point (--size sets it)", SizeWarning)
     return [s for s, _ in guesses], all(sure for _, sure in guesses)
 
 

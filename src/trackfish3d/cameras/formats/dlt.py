@@ -8,11 +8,13 @@ its handedness: with the calibration frame's origin in front of the camera, a ri
 top make the determinant of the left 3 x 3 part positive.
 """
 
+import re
 from pathlib import Path
 
 import numpy as np
 from scipy.linalg import rq
 
+from ...core.dialect import dialect_of
 from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
@@ -67,12 +69,14 @@ def parse_coefficients(text: str) -> tuple[list[str], list[Array]]:
     """Names and (11,) coefficients of all cameras; a first line of names is optional."""
     rows = []
     names: list[str] | None = None
+    dialect = dialect_of(text)
+    apart = re.compile(r"[\s;|]+" if dialect.decimal == "," else r"[\s;|,]+")
     for number, line in enumerate(text.splitlines(), 1):
-        tokens = line.replace(",", " ").replace(";", " ").split()
+        tokens = [x for x in apart.split(line) if x]
         if not tokens:
             continue
         try:
-            rows.append([float(x) for x in tokens])
+            rows.append([dialect.number(x) for x in tokens])
         except ValueError:
             if rows or names:
                 raise InputError(f"line {number}: is not a row of numbers") from None

@@ -14,8 +14,8 @@ import numpy as np
 from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
-from ._matfile import load_mat
 from .common import Array, Size, need, note, numbers, reader, sizes_from_matrices
+from .parsing.matfile import load_mat
 
 FIRST_PIXEL = 1.0
 _UNITS = {"mm": "mm", "millimeters": "mm", "cm": "cm", "centimeters": "cm", "m": "m", "meters": "m"}

@@ -19,8 +19,8 @@ from ..camera import Camera
 from ..interface import AIR, WATER, Interface
 from ..native import natural
 from ..rig import CameraRig
-from ._storage import load_storage, write_storage
 from .common import Array, Size, need, numbers, reader, rotation, sizes_from_matrices
+from .parsing.opencv_storage import load_storage, write_storage
 
 Tree = dict[str, Any]
 SUFFIXES = (".yml", ".yaml", ".json")

@@ -16,8 +16,8 @@ from ..camera import Camera
 from ..interface import AIR
 from ..native import natural
 from ..rig import CameraRig
-from ._pnp import planar_pose
 from .common import Array, Size, facing, load_json, need, numbers, reader, sizes_from_matrices
+from .parsing.pose_from_points import planar_pose
 
 WATER_OF_ZEF = 1.33  # the index with which the dataset's ground truth was made
 REFERENCES = re.compile(r"(cam\w*)_references\.json")

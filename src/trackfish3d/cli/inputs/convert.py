@@ -1,6 +1,5 @@
 """``trackfish3d convert``: calibrations of other tools into this package's file, or into another tool's."""
 
-import re
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +16,7 @@ from ...cameras.formats import (
     write_calibration,
 )
 from ...core.errors import InputError
+from .import_ import parse_size
 
 _READ = ", ".join(FORMATS)
 _WRITE = ", ".join(f.name for f in FORMATS.values() if f.write)
@@ -35,7 +35,7 @@ def command(
         str | None, typer.Option("--from", help=f"Format of IN; by its content if left out: {_READ}.")
     ] = None,
     to: Annotated[str | None, typer.Option("--to", help=f"Format of OUT: {_WRITE}. By its name if left out.")] = None,
-    units: Annotated[str | None, typer.Option(help="Name of the world's unit: mm, cm, m.")] = None,
+    units: Annotated[str | None, typer.Option(help="Unit of the world: mm, cm, m, ...; with --scale, of OUT.")] = None,
     scale: Annotated[float | None, typer.Option(help="Factor for all lengths, e.g. 0.1 from mm to cm.")] = None,
     size: Annotated[str | None, typer.Option(metavar="WxH", help="Image size in px, if IN does not say it.")] = None,
     water_plane: Annotated[
@@ -50,6 +50,11 @@ def command(
     water_index: Annotated[float | None, typer.Option(help="Refractive index of the water [1.333].")] = None,
     names: Annotated[str | None, typer.Option(metavar="A,B,...", help="Other names for the cameras, in order.")] = None,
     origin: Annotated[str | None, typer.Option(help="DLT only: v counts from the top or the bottom.")] = None,
+    override_units: Annotated[bool, typer.Option("--override-units", help="--units holds, not IN.")] = False,
+    override_size: Annotated[bool, typer.Option("--override-size", help="--size holds, not IN.")] = False,
+    override_water_plane: Annotated[
+        bool, typer.Option("--override-water-plane", help="--water-plane holds, not IN.")
+    ] = False,
     formats: Annotated[
         bool, typer.Option("--formats", callback=_list, is_eager=True, help="List all formats and leave.")
     ] = False,
@@ -57,19 +62,21 @@ def command(
     """Read a calibration of another tool and write it as cameras.toml, or for another tool."""
     if source.resolve() == target.resolve():
         raise InputError(f"{target}: IN and OUT are the same")
+    override = {"units": override_units, "size": override_size, "water": override_water_plane}
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always", CalibrationWarning)
         found = from_ or detect_format(source)
         rig = read_calibration(
             source,
             from_,
-            size=_size(size),
+            size=parse_size(size),
             units=units,
             scale=scale,
             water=water_plane,
             water_index=water_index,
             names=None if names is None else [n.strip() for n in names.split(",")],
             origin=origin,
+            override=[k for k, v in override.items() if v],
         )
         print(f"read {source}: {found}, {len(rig)} cameras, world in {rig.units}")
         _describe(rig)
@@ -87,15 +94,6 @@ def _describe(rig: CameraRig) -> None:
         indices = [f"{face.n_camera:g}/{face.n_animal:g}" for face in camera.interfaces]
         water = f"refraction {', '.join(indices)}" if indices else "no refraction"
         print(f"  {camera.name}: {camera.size[0]}x{camera.size[1]}, {lens}, at ({place}), {water}")
-
-
-def _size(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"\s*(\d{1,6})\s*[xX,]\s*(\d{1,6})\s*", text)
-    if match is None:
-        raise InputError(f"size '{text}': write width and height as 1920x1080")
-    return int(match[1]), int(match[2])
 
 
 def _format_of(target: Path) -> str:

@@ -14,9 +14,11 @@ import typer
 from ...cameras.formats import CalibrationWarning, read_calibration
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
+from ...core.limits import FASTEST, SLOWEST
 from ...recordings import Detections, Recording, Truth
 from ...recordings.importers import (
     FORMATS,
+    Clock,
     DetectionsWarning,
     Dropped,
     align_by_time,
@@ -24,8 +26,15 @@ from ...recordings.importers import (
     read_detections,
     read_timestamps,
 )
+from ...recordings.recording import ASSUMED_FPS
+from ...recordings.tracks_text import TABLE
 
-_MADE = ("recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", "cameras.toml")
+_NO_RATE = (
+    "WARNING: nobody said how many frames a second there are. {fps:g} is written down and marked as unknown:\n"
+    "WARNING: no time in seconds and no speed is right. Import again with --fps, or set fps and fps_known = true\n"
+    "WARNING: in {path}"
+)
+_MADE = ("recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", TABLE, "cameras.toml")
 
 
 def command(
@@ -33,7 +42,7 @@ def command(
     detections: Annotated[list[str], typer.Option(help="File or folder; CAMERA=path for one camera's. Repeatable.")],
     out: Annotated[Path, typer.Option(help="Folder of the new recording.")],
     truth: Annotated[Path | None, typer.Option(help="True positions, for scores only.")] = None,
-    fps: Annotated[float, typer.Option(help="Frames a second.", min=1e-6)] = 30.0,
+    fps: Annotated[float | None, typer.Option(help="Frames a second; known by --timestamps as well.")] = None,
     min_score: Annotated[float, typer.Option(help="Leave out detections below it.")] = 0.0,
     format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; default: by content.")] = None,
     columns: Annotated[str, typer.Option(help="Column names of a table: 'frame=FrameNumber,u=cx,v=cy'.")] = "",
@@ -51,18 +60,34 @@ def command(
     timestamps: Annotated[
         list[str] | None, typer.Option(help="CAMERA=file with columns frame, time (s). Repeatable.")
     ] = None,
+    rename: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="A camera's name. Repeatable.")] = None,
     units: Annotated[str | None, typer.Option(help="Unit of the calibration's world, where it does not say.")] = None,
     size: Annotated[str | None, typer.Option(metavar="WxH", help="Image size, where the calibration lacks it.")] = None,
     water_plane: Annotated[
         str | None, typer.Option(metavar="PLANE", help="Water, where the calibration lacks it: z=0 or x,y,z,nx,ny,nz.")
     ] = None,
+    index: Annotated[float | None, typer.Option(help="Refractive index of the water; 1.333 if nothing says.")] = None,
+    override_units: Annotated[bool, typer.Option("--override-units", help="--units holds, not the file.")] = False,
+    override_size: Annotated[bool, typer.Option("--override-size", help="--size holds, not the file.")] = False,
+    override_water_plane: Annotated[
+        bool, typer.Option("--override-water-plane", help="--water-plane holds, not the file.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing recording.")] = False,
 ) -> None:
     """Make a recording of a calibration and detections of any detector."""
     _refuse_existing(out, overwrite)
     dropped = Dropped()
+    override = {"units": override_units, "size": override_size, "water": override_water_plane}
     with _notes():
-        rig = _calibration(cameras, size, units, water_plane)
+        rig = read_calibration(
+            cameras,
+            size=parse_size(size),
+            units=units,
+            water=water_plane,
+            water_index=index,
+            names=_pairs(rename or [], "--rename"),
+            override=[k for k, v in override.items() if v],
+        )
         found = read_detections(
             _paths(detections, rig),
             rig,
@@ -76,14 +101,15 @@ def command(
             dropped=dropped,
         )
     clocks = {n: read_timestamps(p) for n, p in _by_camera(timestamps or [], "--timestamps", rig).items()}
+    rate = _rate(fps, clocks)
     if clocks:
-        found = align_by_time(found, clocks, fps, dropped)
+        found = align_by_time(found, clocks, ASSUMED_FPS if rate is None else rate, dropped)
     offsets = {n: _frames(v, n) for n, v in _by_camera(time_offset or [], "--time-offset", rig).items()}
     true = import_truth(truth, rig) if truth is not None else None
     if overwrite and (out / _MADE[0]).exists():
         for name in _MADE:  # recording.toml first: what is half replaced must not open
             (out / name).unlink(missing_ok=True)
-    made = Recording.create(out, rig, fps=fps, detections=found, truth=true, time_offset_frames=offsets)
+    made = Recording.create(out, rig, fps=rate, detections=found, truth=true, time_offset_frames=offsets)
     _summary(made, found, true, dropped)
 
 
@@ -99,12 +125,27 @@ def _notes() -> Iterator[None]:
         print(f"note: {text}", file=sys.stderr)
 
 
-def _calibration(path: Path, size: str | None, units: str | None, water: str | None) -> CameraRig:
-    match = re.fullmatch(r"(\d{1,6})[xX](\d{1,6})", size or "0x0")
+def parse_size(text: str | None) -> tuple[int, int] | None:
+    """Read width and height in px, written as 1920x1080."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d{1,6})\s*[xX,]\s*(\d{1,6})\s*", text)
     if match is None:
-        raise InputError(f"--size '{size}': write width and height as 1920x1080")
-    pixels = (int(match[1]), int(match[2])) if size else None
-    return read_calibration(path, size=pixels, units=units, water=water)
+        raise InputError(f"--size '{text}': write width and height as 1920x1080")
+    return int(match[1]), int(match[2])
+
+
+def _rate(fps: float | None, clocks: dict[str, Clock]) -> float | None:
+    """Frames a second: as given, or by the clock of the first camera that has one; None where nothing says."""
+    if fps is not None:
+        if not SLOWEST <= fps <= FASTEST:
+            raise InputError(f"--fps {fps:g}: no camera has that frame rate")
+        return fps
+    known = [c for c in clocks.values() if len(c[0]) > 1]
+    if not known:
+        return None
+    frame, time = known[0]
+    return float(1 / np.median(np.diff(time) / np.diff(frame)))
 
 
 def _refuse_existing(out: Path, overwrite: bool) -> None:
@@ -181,7 +222,10 @@ def _summary(recording: Recording, detections: Detections, truth: Truth | None, 
             f"{name:<{width}}  {len(own):>9}  {own[0]:>9}  {own[-1]:>9}  {gaps:>7}  {len(frames):>11}  {mean:>7.1f}"
             + (f"  offset {info.time_offset_frames[name]:+d}" if name in info.time_offset_frames else "")
         )
-    print(f"{info.frame_count} frames at {info.fps:g} a second, world in {recording.units}")
+    rate = f"at {info.fps:g} a second" if info.fps_known else "at an unknown rate"
+    print(f"{info.frame_count} frames {rate}, world in {recording.units}")
+    if not info.fps_known:
+        print(_NO_RATE.format(path=recording.folder / "recording.toml", fps=info.fps), file=sys.stderr)
     if truth is not None:
         print(f"truth: {len(np.unique(truth.identity))} animals, {len(truth)} points")
     for (name, reason), count in sorted(dropped.items()):

@@ -86,7 +86,7 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
         return
     if not overwrite:
         raise InputError(f"{source.folder}: has detections already; --overwrite replaces them, and removes its tracks")
-    for name in ("tracks.parquet", "tracks.csv", "tracks.settings.json"):
+    for name in ("tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json"):
         (source.folder / name).unlink(missing_ok=True)
 
 

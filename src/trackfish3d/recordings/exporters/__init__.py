@@ -8,7 +8,7 @@ from ..recording import Recording
 from ..tracks import Tracks
 from .netcdf import write_netcdf
 from .nwb import write_nwb
-from .plain_table import write_csv, write_parquet, write_zef3d
+from .plain_table import write_csv, write_parquet, write_people, write_zef3d
 from .rrd import write_rrd
 from .slp import write_slp
 
@@ -22,6 +22,7 @@ WRITERS: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
     "rrd": write_rrd,
     "parquet": write_parquet,
     "csv": write_csv,
+    "table": write_people,
 }
 FORMATS = tuple(WRITERS)
 

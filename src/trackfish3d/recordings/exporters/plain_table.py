@@ -6,14 +6,21 @@ import numpy as np
 
 from ...core.files import atomic_path
 from ..recording import Recording
-from ..storage import write_table, write_tracks_csv
+from ..storage import write_table
 from ..tracks import Tracks
+from ..tracks_text import write_tracks_csv, write_tracks_table
 
 
 def write_csv(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
     """Write the paper's columns: object, Timestamp, X, Y, Z, group."""
     write_tracks_csv(tracks, path)
     return []
+
+
+def write_people(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
+    """Write a table for people, with units in the names of its columns (see `write_tracks_table`)."""
+    write_tracks_table(tracks, path, recording.units, recording.fps if recording.info.fps_known else None)
+    return [] if recording.info.fps_known else ["the frame rate is not known: time_s is empty"]
 
 
 def write_parquet(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
@@ -31,7 +38,7 @@ def write_zef3d(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
     """
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         rows = zip(tracks.frame.tolist(), tracks.track.tolist(), tracks.position.tolist(), strict=True)
-        file.writelines(f"{f},{t},{x:.6f},{y:.6f},{z:.6f}\n" for f, t, (x, y, z) in rows)
+        file.writelines(f"{f},{t},{x:.10g},{y:.10g},{z:.10g}\n" for f, t, (x, y, z) in rows)
     lost = int(np.any(tracks.position <= 0, axis=1).sum())
     note = f"{lost} of {len(tracks)} points have a coordinate of 0 or less; the 3D-ZeF evaluation ignores those"
     return [note] if lost else []

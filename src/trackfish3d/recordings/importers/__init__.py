@@ -3,11 +3,12 @@
 from ._file import DetectionFile, DetectionsWarning, Dropped
 from .read import FORMATS, concatenate, read_detections
 from .supervision import from_supervision
-from .timestamps import align_by_time, read_timestamps
+from .timestamps import Clock, align_by_time, read_timestamps
 from .truth import import_truth
 
 __all__ = [
     "FORMATS",
+    "Clock",
     "DetectionFile",
     "DetectionsWarning",
     "Dropped",

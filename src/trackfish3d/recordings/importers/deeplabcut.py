@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
+from ...core.dialect import dialect_of
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import read_text
 from ...core.isolation import read_isolated
 from ..detections import Detections
+from ..storage import csv_options
 from ._file import DetectionFile, last_number
 from .keypoints import Poses, detections_from_poses
 
@@ -64,7 +66,8 @@ def _magic(file: DetectionFile) -> bytes:
 
 def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np.float64]]:
     text = read_text(file.path)
-    top = list(itertools.islice(csv.reader(io.StringIO(text)), 4))
+    dialect = dialect_of(text)
+    top = list(itertools.islice(csv.reader(io.StringIO(text), delimiter=dialect.separator), 4))
     rows = {row[0].strip(): row for row in top if row}
     if "bodyparts" not in rows or "coords" not in rows or len({len(r) for r in top}) != 1:
         raise file.fail("is not a DeepLabCut CSV: expected header rows scorer, (individuals,) bodyparts, coords")
@@ -80,7 +83,7 @@ def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[
         table = pacsv.read_csv(
             io.BytesIO(text.encode()),
             read_options=pacsv.ReadOptions(use_threads=False, column_names=names, skip_rows=skip),
-            convert_options=pacsv.ConvertOptions(column_types=types),
+            **csv_options(dialect, column_types=types),
         )
     except (pa.ArrowException, ValueError) as error:
         raise file.fail(f"is not a complete DeepLabCut CSV ({str(error)[:200]})") from None

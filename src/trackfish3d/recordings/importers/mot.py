@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from ...core.dialect import dialect_of
 from ...core.files import read_text
 from ..detections import Detections
+from ..storage import csv_options
 from ..tracks import whole
 from ._file import DetectionFile
 
@@ -25,12 +27,13 @@ def read_mot(file: DetectionFile) -> Detections:
     rows = text.strip()
     if not rows:
         raise file.fail("is empty")
-    width = rows.split("\n", 1)[0].count(",") + 1
+    dialect = dialect_of(rows)
+    width = rows.split("\n", 1)[0].count(dialect.separator) + 1
     if width < 6:
         raise file.fail("needs at least frame, id, left, top, width, height, separated by commas")
     try:
         options = pacsv.ReadOptions(use_threads=False, column_names=[str(i) for i in range(width)])
-        table = pacsv.read_csv(io.BytesIO(rows.encode()), read_options=options)
+        table = pacsv.read_csv(io.BytesIO(rows.encode()), read_options=options, **csv_options(dialect))
     except (pa.ArrowException, ValueError) as error:
         raise file.fail(f"is not MOTChallenge text ({str(error)[:200]})") from None
     columns = []

@@ -27,7 +27,11 @@ def read_csv(file: DetectionFile) -> Detections:
     if "frame" not in at:
         raise _missing(file, table, "frame")
     frame = whole(_plain(file, table, at["frame"]), at["frame"], str(file.path))
-    if "camera" in at and file.camera is None:
+    if "camera" in at and file.camera is not None:
+        rows = _rows_of(file, table[at["camera"]])
+        table, frame = table.filter(pa.array(rows)), frame[rows]
+        camera = np.full(len(frame), file.only_camera(), np.int64)
+    elif "camera" in at:
         camera = camera_index(table[at["camera"]], file.rig.names, str(file.path))
     else:
         camera = np.full(len(frame), file.only_camera(), np.int64)
@@ -43,6 +47,23 @@ def read_csv(file: DetectionFile) -> Detections:
     moments = {k: get[k] for k in MOMENTS} if set(MOMENTS) <= set(get) else {}
     score = file.score_of(get["score"]) if "score" in get else None
     return file.build(frame, camera, **points, **boxes, score=score, **moments)
+
+
+def _rows_of(file: DetectionFile, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Rows (N,) of the camera that the file was given for, where the file has a column of cameras as well."""
+    names = np.array(["" if v is None else str(v) for v in column.to_pylist()])
+    there = list(dict.fromkeys(names.tolist()))
+    if file.camera in there:
+        rows: NDArray[np.bool_] = names == file.camera
+        file.drop(str(file.camera), f"rows that {file.path.name} gives to other cameras", int((~rows).sum()))
+        return rows
+    if len(there) > 1 or any(n in file.rig.names for n in there):
+        listed = ", ".join(there[:5])
+        raise file.fail(
+            f"was given for camera {file.camera}, but its column camera says {listed}; the calibration's cameras are "
+            f"renamed by --rename {file.camera}={there[0]}"
+        )
+    return np.ones(len(names), dtype=bool)
 
 
 def _names(file: DetectionFile, table: pa.Table) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The front door: detections from any tool's files."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,9 @@ def read_detections(
     plain = DetectionFile(Path(), cameras, None, columns or {}, box_size, scores, sort, keypoint, counted)
     files = [replace(plain, path=path, camera=name) for name, path in _files(paths, cameras)]
     pieces = [READERS[format or sniff(file.path)](file) for file in files]
+    if isinstance(paths, Mapping):
+        wanted = np.array([n in paths for n in cameras.names])
+        pieces = [p if wanted[p.camera].all() else p.select(wanted[p.camera]) for p in pieces]
     _refuse_doubles(files, pieces)
     found = concatenate(pieces, counted)
     keep = found.score >= min_score
@@ -97,7 +101,9 @@ def _files(paths: Paths, cameras: CameraRig) -> list[tuple[str | None, Path]]:
     if isinstance(paths, Mapping):
         for name in paths:
             cameras.index(name)
-        return [(name, Path(path)) for name, path in paths.items()]
+        shared = Counter(Path(p).resolve() for p in paths.values())
+        given = [(name if shared[Path(p).resolve()] == 1 else None, Path(p)) for name, p in paths.items()]
+        return list(dict.fromkeys(given))  # a file given for several cameras must say itself what is whose
     if not isinstance(paths, str | Path):
         return [pair for path in paths for pair in _files(path, cameras)]
     folder = Path(paths)

@@ -3,7 +3,9 @@
 import re
 from pathlib import Path
 
+from ...core.dialect import dialect_of, encoding_of
 from ...core.errors import InputError
+from ..storage import is_number
 
 _PIXELS = re.compile(r"\s*pt\d+_cam\d+_[XY]\s*")
 
@@ -29,22 +31,15 @@ def sniff(path: Path) -> str:
         return "parquet"
     if head.startswith(b"\x89HDF"):
         return "sleap" if path.suffix.lower() == ".slp" else "deeplabcut"
-    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    text = head.decode(encoding_of(head), errors="replace").lstrip()
     if text[:1] in ("{", "["):
         return "coco"
-    first = text.split("\n", 1)[0].split(",")
-    if first[0].strip() == "scorer":
+    dialect = dialect_of(text)
+    first = dialect.cells(text.split("\n", 1)[0])
+    if first[0] == "scorer":
         return "deeplabcut"
     if any(_PIXELS.fullmatch(name) for name in first):
         return "dltdv"
-    if len(first) >= 6 and all(_is_number(name) for name in first):
+    if len(first) >= 6 and all(is_number(name, dialect) for name in first):
         return "mot"
     return "csv"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ...cameras.rig import CameraRig
+from ...core.dialect import dialect_of
 from ...core.errors import InputError
 from ...core.files import read_text
 from ...core.limits import refuse_rows
@@ -25,8 +26,8 @@ def import_truth(path: str | Path, rig: CameraRig) -> Truth:
     """
     path = Path(path)
     if path.suffix.lower() not in (".parquet", ".pq"):
-        first = read_text(path).lstrip().split("\n", 1)[0]
-        if any(_SPACE.fullmatch(name) for name in first.split(",")):
+        text = read_text(path).lstrip()
+        if any(_SPACE.fullmatch(name) for name in dialect_of(text).cells(text.split("\n", 1)[0])):
             truth = read_dltdv_truth(path)
             _refuse_distant(truth, rig, str(path))
             return truth

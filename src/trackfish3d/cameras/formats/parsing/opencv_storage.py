@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from ...core.errors import InputError
-from ...core.files import atomic_path
-from .common import load_text, strip_comments
+from ....core.errors import InputError
+from ....core.files import atomic_path
+from ..common import load_text, strip_comments
 
 _LARGEST_YAML = 8 * 2**20  # characters; PyYAML reads about one million a second
 _INDENT = "   "

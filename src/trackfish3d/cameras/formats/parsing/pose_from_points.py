@@ -4,9 +4,9 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
-from ...core.errors import InputError
-from ..camera import Camera
-from .common import Array
+from ....core.errors import InputError
+from ...camera import Camera
+from ..common import Array
 
 _FLAT = 1e-3  # share of the points' extent by which they may leave their plane
 
