@@ -10,9 +10,9 @@ from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method, Progress
 from ..postprocess import relabel
+from .arguments import FutureFrames
 from .engine import Engine
 from .fit.initialise import initial_model
-from .live_tracks import FutureFrames
 from .model import TrackingModel
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects
