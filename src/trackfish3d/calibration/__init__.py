@@ -3,9 +3,9 @@
 from .boards import Board
 from .judge import Quality, examine
 from .lenses import read_lenses
-from .page import write_page
+from .page import write_all, write_page
 from .pictures import Source, parse_sources
-from .plan import Calibration, Plan
+from .plan import Calibration, Plan, Request, prepare
 from .solve import calibrate, fit_lens
 from .tank import Surface, Tank, read_tank
 from .views import Views, find_boards
@@ -15,6 +15,7 @@ __all__ = [
     "Calibration",
     "Plan",
     "Quality",
+    "Request",
     "Source",
     "Surface",
     "Tank",
@@ -24,7 +25,9 @@ __all__ = [
     "find_boards",
     "fit_lens",
     "parse_sources",
+    "prepare",
     "read_lenses",
     "read_tank",
+    "write_all",
     "write_page",
 ]

@@ -2,8 +2,10 @@
 
 import base64
 import html
+import json
 from pathlib import Path
 
+from ..cameras.native import write_cameras
 from ..core.files import atomic_path
 from .draw import draw_views, draw_world
 from .judge import Quality
@@ -102,3 +104,13 @@ def write_page(calibration: Calibration, quality: Quality, path: str | Path) -> 
         temporary.write_text(text, encoding="utf-8")
     with atomic_path(Path(path).with_suffix(".png")) as temporary:
         temporary.write_bytes(views)
+
+
+def write_all(result: Calibration, quality: Quality, path: Path) -> Path:
+    """Write the cameras to a file, and beside it what was found, for people and for programs; returns the page."""
+    write_cameras(result.rig, path)
+    page = path.with_suffix(".html")
+    write_page(result, quality, page)
+    with atomic_path(path.with_suffix(".json")) as temporary:
+        temporary.write_text(json.dumps(quality.to_dict(), indent=1) + "\n", encoding="utf-8")
+    return page

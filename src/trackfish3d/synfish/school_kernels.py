@@ -20,6 +20,10 @@ WANDER, WANDER_MEMORY, TURN_MAX, TURN_SMOOTH = 10, 11, 12, 13
 BURST_CHANCE, BURST_FRAMES, BURST_SPEED, COAST_SPEED = 14, 15, 16, 17
 PITCH_MAX, HOME, STEP_MAX = 18, 19, 20
 SETTINGS_COLUMNS = 21
+# Moves that a fish tries, the boldest first: shares of its step ahead and aside, and whether it turns.
+AHEAD = (1.0, 0.6, 0.3, 0.2, 0.6, 0.2, 0.0, 0.0, -0.3)
+ASIDE = (0.0, 0.0, 0.0, 0.4, 0.0, 0.4, 0.4, 0.0, 0.0)
+TURNED = (True, True, True, True, False, False, False, True, False)
 
 
 @njit(cache=True)
@@ -145,11 +149,9 @@ def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  #
     """
     ox, oy, oz = heading[i, 0], heading[i, 1], heading[i, 2]
     norm = np.sqrt(push[0] ** 2 + push[1] ** 2 + push[2] ** 2) + 1e-12
-    for attempt in range(9):
-        turned = attempt in (0, 1, 2, 3, 7)
-        nx, ny, nz = (hx, hy, hz) if turned else (ox, oy, oz)
-        ahead = (1.0, 0.6, 0.3, 0.2, 0.6, 0.2, 0.0, 0.0, -0.3)[attempt]
-        aside = (0.0, 0.0, 0.0, 0.4, 0.0, 0.4, 0.4, 0.0, 0.0)[attempt] / norm
+    for attempt in range(len(AHEAD)):
+        nx, ny, nz = (hx, hy, hz) if TURNED[attempt] else (ox, oy, oz)
+        ahead, aside = AHEAD[attempt], ASIDE[attempt] / norm
         dx, dy, dz = ahead * nx + aside * push[0], ahead * ny + aside * push[1], ahead * nz + aside * push[2]
         share = abs(ahead) + 0.4 * (aside > 0.0)
         x = position[i, 0] + step * dx

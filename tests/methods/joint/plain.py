@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.special import logsumexp
 
+from trackfish3d.methods.joint.arguments import Predicted
+
 TAIL_SHARE, TAIL_SCALE = 0.1, 4.0
 
 
@@ -54,3 +56,19 @@ def spd(rng, k, scale=1.0):
     """Random covariance (k, k)."""
     a = rng.standard_normal((k, k))
     return scale * (a @ a.T + 0.3 * np.eye(k))
+
+
+def predicted(tracks, views, **known):
+    """Tracks as kernels take them: what is given, and nothing elsewhere."""
+    blank = {
+        "state": np.zeros((tracks, 6)),
+        "cov": np.zeros((tracks, 6, 6)),
+        "pixel": np.zeros((tracks, views, 2)),
+        "J": np.zeros((tracks, views, 2, 3)),
+        "seen": np.zeros((tracks, views), bool),
+        "found": np.zeros((tracks, views)),
+        "size": np.full((tracks, views), np.nan),
+        "axis": np.full((tracks, views), np.nan),
+        "last": np.full((tracks, views), -1),
+    }
+    return Predicted(**(blank | known))

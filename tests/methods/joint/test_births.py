@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras.triangulation import triangulate_ml
-from trackfish3d.methods.joint.initiation import initiate
+from trackfish3d.methods.joint.arguments import Beliefs, Lines, Readings, Rig, Sightings
+from trackfish3d.methods.joint.initiation import Birth, initiate
 from trackfish3d.synfish.rigs import common_point, random_rig, tank_rig
 
 from . import plain
@@ -36,15 +37,20 @@ class Frame:
         self.begin = np.searchsorted(self.camera, np.arange(len(rig) + 1))
         self.rays = [rig[c].rays(z[None]) for c, z in zip(camera, pixel, strict=True)]
 
-    def run(self, free=None, known=None, spread=10.0):
-        n, views = len(self.camera), len(self.rig)
-        return initiate(
-            self.rig.packed, np.array([c.size for c in self.rig], float),
-            np.concatenate([r.origin for r in self.rays]), np.concatenate([r.direction for r in self.rays]),
-            self.camera, self.begin, self.pixel[:, 0].copy(), self.pixel[:, 1].copy(), np.full(n, NOISE),
-            np.ones(n, bool) if free is None else free, np.zeros((n, n), bool) if known is None else known,
-            np.full(views, FOUND), np.full(views, CLUTTER), spread, PRIOR, 20.0, 1e-4,
-        )  # fmt: skip
+    def run(self, free=None, known=None, spread=10.0, room=1000):
+        n, views, nothing = len(self.camera), len(self.rig), np.zeros(len(self.camera))
+        rig = Rig(self.rig.packed, np.array([c.size for c in self.rig], float), 1e-4)
+        rays = np.concatenate([r.origin for r in self.rays]), np.concatenate([r.direction for r in self.rays])
+        u, v = self.pixel.T.copy()
+        readings = Readings(0, self.begin, u, v, np.full(n, NOISE), nothing, nothing)
+        free = np.ones(n, bool) if free is None else free
+        known = np.zeros((n, n), bool) if known is None else known
+        found, clutter = np.full(views, FOUND), np.full(views, CLUTTER)
+        beliefs = Beliefs(found, found, clutter, np.zeros(3), found)
+        out = Sightings.empty(room, views)
+        birth = Birth(spread, PRIOR, 20.0)
+        count = initiate(rig, Lines(*rays, self.camera), readings, free, known, beliefs, birth, out)
+        return tuple(values[: min(count, room - 1)] for values in out)
 
     def misfit(self, rows):
         """Squared misfit of the most likely point, in deviations."""
@@ -153,3 +159,11 @@ def test_detections_of_one_view_make_nothing():
     frame = Frame(random_rig(3, 5), 3, 0, 1)
     members, *_ = frame.run(free=frame.camera == 1)
     assert len(members) == 0
+
+
+def test_too_little_room_loses_the_last_sets_only():
+    frame = Frame(random_rig(3, 5), 4, 2, 0)
+    whole = frame.run()
+    assert len(whole[0]) > 3
+    for few, all_ in zip(frame.run(room=3), whole, strict=True):
+        np.testing.assert_array_equal(few, all_[:2])

@@ -24,11 +24,11 @@ def test_pairs_of_a_set_count_once_each_and_views_share():
         pairs = [table.get((a, b), 0.0) for i, a in enumerate(held) for b in held[i + 1 :]]
         if pairs:
             want[h] += sum(pairs) / (len(held) - 1)
-    add_pair_odds(value, sets, start, *pair_odds)
+    add_pair_odds(value, sets, start, pair_odds)
     assert value == pytest.approx(want)
 
 
 def test_no_network_says_nothing():
     value = np.array([1.0, 2.0])
-    add_pair_odds(value, np.array([[0, 1], [1, 2]]), 0, *NO_ODDS)
+    add_pair_odds(value, np.array([[0, 1], [1, 2]]), 0, NO_ODDS)
     assert value.tolist() == [1.0, 2.0]

@@ -5,7 +5,10 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from trackfish3d.methods.joint.arguments import Beliefs, Rig
 from trackfish3d.methods.joint.cues import axis_ratio, chances, likeness, size_ratio
+
+from . import plain
 
 
 @pytest.mark.parametrize("age", [1, 3, 10])
@@ -49,13 +52,19 @@ def test_without_memory_moments_or_scale_there_is_no_cue():
 
 def found(pixels, shown=None, seen=None):
     n = len(pixels)
-    out = np.full((n, 1), -1.0)
-    chances(
-        np.array(pixels, float)[:, None], np.ones((n, 1), bool) if seen is None else np.array(seen)[:, None],
-        np.array([[100.0, 80.0]]), np.full((n, 1), np.log(20.0)), np.ones(n, bool) if shown is None else shown,
-        np.array([0.97]), np.array([0.6]), np.log([20.0]), out,
-    )  # fmt: skip
-    return out[:, 0]
+    rig = Rig(np.zeros((1, 1)), np.array([[100.0, 80.0]]), 1e-4)
+    tracks = plain.predicted(
+        n,
+        1,
+        pixel=np.array(pixels, float)[:, None],
+        seen=np.ones((n, 1), bool) if seen is None else np.array(seen)[:, None],
+        found=np.full((n, 1), -1.0),
+        size=np.full((n, 1), np.log(20.0)),
+    )
+    none = np.zeros(1)
+    beliefs = Beliefs(np.array([0.97]), np.array([0.6]), none, np.zeros(3), np.log([20.0]))
+    chances(rig, tracks, np.ones(n, bool) if shown is None else shown, beliefs)
+    return tracks.found[:, 0]
 
 
 def test_chance_to_be_detected():

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
 from trackfish3d.methods.joint import kernels
-from trackfish3d.methods.joint.kernels import absorb, add_dart, correct, hypotheses, innovation, look, look_one
+from trackfish3d.methods.joint.arguments import Beliefs, Readings, Rig
+from trackfish3d.methods.joint.hypotheses import hypotheses
+from trackfish3d.methods.joint.kernels import absorb, add_dart, correct, innovation, look, look_one
 from trackfish3d.synfish.rigs import common_point, paper_rig, random_rig, tank_rig
 
 from . import plain
@@ -53,11 +55,10 @@ def test_a_point_behind_a_camera_or_in_air_is_not_seen():
 
 def looked(rig, x, h=1e-4):
     """Pixels (C, 2) and Jacobians (C, 2, 3) of a point."""
-    pixel, J = np.empty((1, len(rig), 2)), np.empty((1, len(rig), 2, 3))
-    seen = np.zeros((1, len(rig)), bool)
-    look(rig.packed, np.append(x, np.zeros(3))[None], h, pixel, J, seen)
-    assert seen.all()
-    return pixel[0], J[0]
+    tracks = plain.predicted(1, len(rig), state=np.append(x, np.zeros(3))[None])
+    look(Rig(rig.packed, np.array([c.size for c in rig], float), h), tracks)
+    assert tracks.seen.all()
+    return tracks.pixel[0], tracks.J[0]
 
 
 @settings(max_examples=40, deadline=None)
@@ -179,15 +180,26 @@ class Frame:
         self.gate = 25.0
         self.free = np.ones(len(self.u), bool)
 
-    def run(self):
-        none = np.full((1, len(self.rig)), np.nan)
-        never = np.full((1, len(self.rig)), -1, np.int64)
+    def tracks(self, velocity=(0.0, 0.0, 0.0)):
+        return plain.predicted(
+            1,
+            len(self.rig),
+            state=np.append(self.x, velocity)[None],
+            cov=self.cov[None].copy(),
+            pixel=self.pixel[None],
+            J=self.J[None],
+            seen=np.ones((1, len(self.rig)), bool),
+            found=self.found[None],
+        )
+
+    @property
+    def readings(self):
         nothing = np.zeros(len(self.u))
-        return hypotheses(
-            np.append(self.x, np.zeros(3))[None], self.cov[None], self.pixel[None], self.J[None],
-            np.ones((1, len(self.rig)), bool), self.found[None], none, none, never, 7, self.begin, self.u, self.v,
-            self.r, nothing, nothing, self.free, np.zeros(3), self.clutter, self.gate,
-        )  # fmt: skip
+        return Readings(7, self.begin, self.u, self.v, self.r, nothing, nothing)
+
+    def run(self):
+        beliefs = Beliefs(self.found, self.found, self.clutter, np.zeros(3), self.found)
+        return hypotheses(self.tracks(), self.readings, self.free, beliefs, self.gate)
 
     def all_sets(self):
         """Weight of every set of detections within the gate, by plain matrices."""
@@ -246,12 +258,11 @@ def test_taken_detections_are_in_no_set():
 
 def test_states_are_corrected_by_their_sets():
     frame = Frame(1, 3)
-    state, cov = np.append(frame.x, [0.1, 0.0, -0.1])[None], frame.cov[None].copy()
-    members = np.array([[0, -1, 6]])
-    correct(state, cov, frame.pixel[None], frame.J[None], members, frame.u, frame.v, frame.r)
+    tracks = frame.tracks([0.1, 0.0, -0.1])
+    correct(tracks, np.array([[0, -1, 6]]), frame.readings)
     x, P = np.append(frame.x, [0.1, 0.0, -0.1]), frame.cov
     for c, d in ((0, 0), (2, 6)):
         z = np.array([frame.u[d], frame.v[d]])
         x, P, _ = plain.absorb(x, P, frame.x, frame.pixel[c], frame.J[c], z, frame.r[d])
-    np.testing.assert_allclose(state[0], x, atol=1e-8)
-    np.testing.assert_allclose(cov[0], P, atol=1e-9)
+    np.testing.assert_allclose(tracks.state[0], x, atol=1e-8)
+    np.testing.assert_allclose(tracks.cov[0], P, atol=1e-9)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from trackfish3d.methods.joint.arguments import FutureFrames
 from trackfish3d.methods.joint.engine import Engine
-from trackfish3d.methods.joint.live_tracks import FutureFrames
 from trackfish3d.methods.joint.lookahead import alternatives
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.packing import pack

@@ -1,22 +1,31 @@
 """Which candidates are animals: every detection of a window is explained once."""
 
 import numpy as np
-from numba import njit
+
+from ...core.compiled import kernel
+from .arguments import Array, Flags, Ints
 
 
-@njit(cache=True)
-def explain(score, detection, gain, taken, first, n_detections, least):  # type: ignore[no-untyped-def]
+@kernel
+def explain(
+    score: Array, detection: Ints, gain: Array, taken: Ints, first: int, n_detections: int, least: float
+) -> tuple[Flags, Array]:
     """Choose candidates so that no detection counts twice.
 
     Parameters
     ----------
-    score (K,) : log-likelihood ratio of each candidate's whole life. detection (K, W, C) : rows it used in the frames
-    of the window, -1 for none; gain (K, W, C) : their share of the score. taken (M,) : rows that confirmed tracks used.
-    first : lowest row of the window; n_detections : number of its rows. least : score that a candidate must keep.
+    score : (K,) log-likelihood ratio of each candidate's whole life.
+    detection : (K, W, C) rows it used in the frames of the window, -1 for none.
+    gain : (K, W, C) their share of the score.
+    taken : (M,) rows that confirmed tracks used.
+    first : lowest row of the window.
+    n_detections : number of its rows.
+    least : score that a candidate must keep.
 
     Returns
     -------
-    chosen (K,) bool, kept (K,) score without the detections of candidates chosen before.
+    chosen : (K,) bool.
+    kept : (K,) score without the detections of candidates chosen before.
 
     Greedy, best first; a score only falls while others take detections, so a candidate whose score is still the best
     after it was reckoned anew is the next one.
@@ -24,7 +33,7 @@ def explain(score, detection, gain, taken, first, n_detections, least):  # type:
     k = score.shape[0]
     chosen = np.zeros(k, np.bool_)
     kept = score.copy()
-    fresh = np.full(k, 0, np.int64)
+    fresh = np.zeros(k, np.int64)
     used = np.zeros(n_detections, np.bool_)
     for d in taken:
         if first <= d < first + n_detections:
@@ -58,8 +67,8 @@ def explain(score, detection, gain, taken, first, n_detections, least):  # type:
     return chosen, kept
 
 
-@njit(cache=True)
-def duplicates(members, score):  # type: ignore[no-untyped-def]
+@kernel
+def duplicates(members: Ints, score: Array) -> Flags:
     """(K,) bool: a better candidate was seen as exactly the same detections, two or more, in this frame."""
     k = score.shape[0]
     out = np.zeros(k, np.bool_)

@@ -8,15 +8,17 @@ one in the same view than the detection of any other does. Both distributions ar
 import math
 
 import numpy as np
-from numba import njit
+
+from ...core.compiled import kernel
+from .arguments import Array, Beliefs, Flags, Predicted, Readings, Rig
 
 OUTLIER = 0.15  # share of detections whose size and shape say nothing: covered, merged, cut
 ROUND = 1.3  # below this ratio of axes a mask has no direction
 COVER = 0.1225  # of a size squared: animals nearer than 0.35 of their size cover each other
 
 
-@njit(cache=True, error_model="numpy")
-def size_ratio(difference, age, scale, chance):  # type: ignore[no-untyped-def]
+@kernel
+def size_ratio(difference: float, age: float, scale: float, chance: float) -> float:
     """Log-likelihood ratio of a difference of log sizes after ``age`` frames.
 
     Same animal: Laplace of ``scale`` that widens with the root of age; any animal: Gaussian of deviation ``chance``.
@@ -29,8 +31,8 @@ def size_ratio(difference, age, scale, chance):  # type: ignore[no-untyped-def]
     return math.log(((1.0 - OUTLIER) * same + OUTLIER * other) / max(other, 1e-9) + 1e-12)
 
 
-@njit(cache=True, error_model="numpy")
-def axis_ratio(difference, age, scale):  # type: ignore[no-untyped-def]
+@kernel
+def axis_ratio(difference: float, age: float, scale: float) -> float:
     """Log-likelihood ratio of a difference of axis angles, radians: Laplace against uniform."""
     turned = abs(difference) % math.pi
     turned = min(turned, math.pi - turned)
@@ -41,8 +43,10 @@ def axis_ratio(difference, age, scale):  # type: ignore[no-untyped-def]
     return math.log((1.0 - OUTLIER) * same * math.pi + OUTLIER)
 
 
-@njit(cache=True, error_model="numpy")
-def likeness(now, size, axis, memory_size, memory_axis, memory_frame, scales):  # type: ignore[no-untyped-def]
+@kernel
+def likeness(
+    now: int, size: float, axis: float, memory_size: float, memory_axis: float, memory_frame: int, scales: Array
+) -> float:
     """Cues of a detection of this log size and axis angle for a track with this memory of the same view.
 
     memory_size, memory_axis, memory_frame : log size, axis angle (NaN for none) and frame of its last detection there
@@ -60,35 +64,40 @@ def likeness(now, size, axis, memory_size, memory_axis, memory_frame, scales):  
     return total
 
 
-@njit(cache=True)
-def typical_size(begin, log_size, out):  # type: ignore[no-untyped-def]
-    """Fill out (C,) with the median log size (N,) of each camera, begin (C + 1,); without detections it stays."""
-    for c in range(out.shape[0]):
-        if begin[c + 1] > begin[c]:
-            out[c] = np.median(log_size[begin[c] : begin[c + 1]])
+def typical_size(readings: Readings, out: Array) -> None:
+    """Fill out (C,) with the median log size of each camera's detections; without any it stays."""
+    for c in range(len(out)):
+        if readings.begin[c + 1] > readings.begin[c]:
+            out[c] = np.median(readings.log_size[readings.begin[c] : readings.begin[c + 1]])
 
 
-@njit(cache=True, error_model="numpy")
-def chances(pixel, seen, sizes, memory_size, shown, clear, hidden, typical, out):  # type: ignore[no-untyped-def]
-    """Fill out (T, C) with the chance that each track is detected in each view.
+@kernel
+def chances(rig: Rig, tracks: Predicted, shown: Flags, beliefs: Beliefs) -> None:
+    """Fill the chance that each track is detected in each view.
 
-    pixel (T, C, 2), seen (T, C) : of `kernels.look`. shown (T,) bool : tracks that may stand before others. clear,
-    hidden (C,) : chance in full view, and at the place of another. typical (C,) : log size of a detection.
+    Parameters
+    ----------
+    rig : the cameras.
+    tracks : with pixel and seen of `kernels.look`; ``found`` is filled.
+    shown : (T,) tracks that may stand before others.
+    beliefs : chances in full view and at the place of another.
+
     An animal near another in the image may be covered by it or merged with it; which is in front is not asked, since
     detectors lose either.
     """
+    pixel, seen, sizes = tracks.pixel, tracks.seen, rig.sizes
     for c in range(seen.shape[1]):
         for t in range(seen.shape[0]):
-            out[t, c] = 0.0
+            tracks.found[t, c] = 0.0
             if not seen[t, c]:
                 continue
             u, v = pixel[t, c, 0], pixel[t, c, 1]
             if not (0.0 <= u < sizes[c, 0] and 0.0 <= v < sizes[c, 1]):
                 continue
-            size = math.exp(memory_size[t, c] if not math.isnan(memory_size[t, c]) else typical[c])
+            size = math.exp(tracks.size[t, c] if not math.isnan(tracks.size[t, c]) else beliefs.typical[c])
             nearest = np.inf
             for s in range(seen.shape[0]):
                 if s != t and shown[s] and seen[s, c]:
                     nearest = min(nearest, (pixel[s, c, 0] - u) ** 2 + (pixel[s, c, 1] - v) ** 2)
             cover = math.exp(-nearest / (COVER * size * size)) if size > 0.0 else 0.0
-            out[t, c] = clear[c] - (clear[c] - hidden[c]) * cover
+            tracks.found[t, c] = beliefs.clear[c] - (beliefs.clear[c] - beliefs.hidden[c]) * cover

@@ -4,44 +4,37 @@ Confirmed tracks decide first and exclude each other. What they leave is offered
 readings of the same detections live side by side until a window of frames tells which one explains them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...maths.kalman import predict
+from .arguments import Array, Beliefs, Flags, FutureFrames, Ints, Predicted, Rig, Sightings
 from .confirmation import duplicates, explain
 from .cues import chances, typical_size
-from .initiation import initiate
-from .kernels import add_dart, correct, hypotheses, look
-from .live_tracks import FrameLog, FutureFrames, LiveTracks
-from .lookahead import alternatives, compare
+from .hypotheses import hypotheses
+from .initiation import Birth, initiate
+from .kernels import add_dart, correct, look
+from .live_tracks import FrameLog, LiveTracks
+from .lookahead import Search, alternatives, compare
 from .model import TrackingModel
 from .observations import FrameObservations, Observations
 from .packing import pack
 from .pair_odds import add_pair_odds
 from .settings import JointSettings
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Hypotheses = tuple[Ints, Ints, Array, Flags]
 """Owner (H,), sets (H, C), value (H,), and whether each supposes a dart (H,)."""
+_ROOM = 1024  # sets of detections that may be new animals, before it is made larger
 
 
-@dataclass(eq=False)
-class PredictedViews:
-    """Where tracks should be seen: pixel (K, C, 2), Jacobian (K, C, 2, 3), seen (K, C), chance to be found (K, C)."""
+class Choice(NamedTuple):
+    """What tracks take in a frame: members (T, C) or -1, weight (T,), and gain (T,) of each detection they take."""
 
-    pixel: Array
-    J: Array
-    seen: Flags
-    found: Array
-
-    def of(self, rows: Ints) -> tuple[Array, Array, Flags, Array]:
-        """Return the same of these tracks."""
-        return self.pixel[rows], self.J[rows], self.seen[rows], self.found[rows]
+    members: Ints
+    weight: Array
+    gain: Array
 
 
 class Engine:
@@ -57,17 +50,18 @@ class Engine:
 
     def __init__(self, rig: CameraRig, model: TrackingModel, settings: JointSettings) -> None:
         self.rig, self.model, self.settings = rig, model, settings
-        self.packed = rig.packed
-        self.sizes = np.array([c.size for c in rig], float)
+        sizes = np.array([c.size for c in rig], float)
+        self._rig = Rig(rig.packed, sizes, 1e-4 * model.body_length)
+        log_clutter, typical = np.log(model.clutter), np.zeros(len(rig))
+        self._beliefs = Beliefs(model.clear, model.hidden, log_clutter, model.scales, typical)
+        self._birth = Birth(model.body_length, float(np.log(model.births)), settings.gate)
+        self._search = Search(settings.horizon, settings.gate, settings.most_nodes, model.acceleration**2)
         self.live = LiveTracks.empty(len(rig), settings.window)
         self.now = -1
         self.next_name = 0
         self.confirmed: set[int] = set()
         self.logs: list[FrameLog] = []
         self.stopped = self.tried = self.changed = 0
-        self._typical = np.zeros(len(rig))
-        self._log_clutter = np.log(model.clutter)
-        self._h = 1e-4 * model.body_length  # step of derivatives, world units
 
     def step(self, number: int, rows: slice, obs: Observations, ahead: FutureFrames | None = None) -> FrameLog:
         """Take one frame: its number, and which rows of ``obs`` are its detections, sorted by camera.
@@ -80,26 +74,25 @@ class Engine:
         live = self.live
         predict(live.state, live.cov, np.full(len(live), float(elapsed)), self.model.acceleration**2)
         predicted = self._look(frame)
-        members = np.full((len(live), len(self.rig)), -1, np.int64)
-        weight, gain = np.zeros(len(live)), np.zeros(len(live))
+        choice = Choice(np.full(predicted.seen.shape, -1), np.zeros(len(live)), np.zeros(len(live)))
+        members = choice.members
         free = np.ones(len(frame), bool)
         sure = np.flatnonzero(live.confirmed)
         if len(sure):
-            self._decide(sure, frame, predicted, elapsed, obs, ahead, members, weight, gain)
+            self._decide(sure, frame, predicted, elapsed, None if ahead is None else (obs, ahead), choice)
             # one view alone does not prove an animal: what it used, candidates may still claim
             firm = members[sure][(members[sure] >= 0).sum(1) >= 2]
             free[firm[firm >= 0]] = False
         candidates = np.flatnonzero(~live.confirmed)
         if len(candidates):
-            self._follow(candidates, frame, predicted, free, members, weight, gain)
-        correct(live.state, live.cov, predicted.pixel, predicted.J, members, frame.u, frame.v, frame.noise)
-        self._remember(frame, members, weight, gain)
+            self._follow(candidates, frame, predicted, free, choice)
+        correct(predicted, members, frame.readings)
+        self._remember(frame, choice)
         new = self._births(frame, free, members)
         self.live = live = live.join(new)
         everyone = np.vstack([frame.rows(members), new.window_rows[:, -1]])
-        log = FrameLog(
-            number, live.name.copy(), everyone, live.state.copy(), live.cov.copy(), np.append(weight, new.score)
-        )
+        weight = np.append(choice.weight, new.score)
+        log = FrameLog(number, live.name.copy(), everyone, live.state.copy(), live.cov.copy(), weight)
         self.logs.append(log)
         self._prune(everyone)
         return log
@@ -109,69 +102,68 @@ class Engine:
         if len(self.live):
             self._confirm(self.now - self.live.born + 1 >= self.settings.min_obs)
 
-    def _look(self, frame: FrameObservations) -> PredictedViews:
+    def _look(self, frame: FrameObservations) -> Predicted:
         """Where every track should be seen, and how likely."""
         n, views, live = len(self.live), len(self.rig), self.live
-        typical_size(frame.begin, frame.log_size, self._typical)
-        out = PredictedViews(
-            np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), bool), np.zeros((n, views))
+        typical_size(frame.readings, self._beliefs.typical)
+        out = Predicted(
+            state=live.state,
+            cov=live.cov,
+            pixel=np.zeros((n, views, 2)),
+            J=np.zeros((n, views, 2, 3)),
+            seen=np.zeros((n, views), bool),
+            found=np.zeros((n, views)),
+            size=live.memory_size,
+            axis=live.memory_axis,
+            last=live.memory_frame,
         )
-        look(self.packed, live.state, self._h, out.pixel, out.J, out.seen)
-        chances(
-            out.pixel, out.seen, self.sizes, live.memory_size, live.confirmed, self.model.clear, self.model.hidden,
-            self._typical, out.found,
-        )  # fmt: skip
+        look(self._rig, out)
+        chances(self._rig, out, live.confirmed, self._beliefs)
         return out
 
-    def _hypotheses(
-        self, who: Ints, cov: Array, frame: FrameObservations, predicted: PredictedViews, free: Flags
-    ) -> tuple[Ints, Ints, Array]:
-        """Return what tracks ``who`` may be in this frame under these covariances: see `kernels.hypotheses`."""
-        live = self.live
-        found: tuple[Ints, Ints, Array] = hypotheses(
-            live.state[who], cov, *predicted.of(who), live.memory_size[who], live.memory_axis[who],
-            live.memory_frame[who], frame.number, frame.begin, frame.u, frame.v, frame.noise, frame.log_size,
-            frame.axis, free, self.model.scales, self._log_clutter, self.settings.gate,
-        )  # fmt: skip
-        add_pair_odds(found[2], found[1], frame.start, *frame.pair_odds)
+    def _hypotheses(self, tracks: Predicted, frame: FrameObservations, free: Flags) -> tuple[Ints, Ints, Array]:
+        """Return what these tracks may be in this frame: see `hypotheses.hypotheses`."""
+        found = hypotheses(tracks, frame.readings, free, self._beliefs, self.settings.gate)
+        add_pair_odds(found[2], found[1], frame.start, frame.pair_odds)
         return found
 
     def _decide(
-        self, who: Ints, frame: FrameObservations, predicted: PredictedViews, elapsed: int, obs: Observations,
-        ahead: FutureFrames | None, members: Ints, weight: Array, gain: Array,
-    ) -> None:  # fmt: skip
-        """Choose for all confirmed tracks at once; fills members, weight and gain of their rows."""
-        live, s = self.live, self.settings
-        everything = np.ones(len(frame), bool)
-        calm = self._hypotheses(who, live.cov[who], frame, predicted, everything)
-        owner, sets, value, dart = self._with_darts(who, calm, frame, predicted, elapsed)
-        chosen, _, stopped = pack(owner, sets, value, len(who), len(frame), s.most_nodes)
-        self.stopped += stopped
-        if s.horizon and ahead is not None:
-            chosen = self._look_ahead(who, (owner, sets, value, dart), chosen, frame, predicted, elapsed, obs, ahead)
-        first = np.searchsorted(owner, np.arange(len(who)))
-        members[who], weight[who] = sets[chosen], value[chosen]
-        gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
-        self._widen(live.cov, who[dart[chosen]], elapsed)
-
-    def _with_darts(
         self,
         who: Ints,
-        calm: tuple[Ints, Ints, Array],
         frame: FrameObservations,
-        predicted: PredictedViews,
+        predicted: Predicted,
         elapsed: int,
+        future: tuple[Observations, FutureFrames] | None,
+        choice: Choice,
+    ) -> None:
+        """Choose for all confirmed tracks at once; fills their rows of the choice."""
+        s = self.settings
+        tracks = predicted.of(who)
+        calm = self._hypotheses(tracks, frame, np.ones(len(frame), bool))
+        options = self._with_darts(tracks, calm, frame, elapsed)
+        owner, sets, value, dart = options
+        chosen, _, stopped = pack(owner, sets, value, len(who), len(frame), s.most_nodes)
+        self.stopped += stopped
+        if s.horizon and future is not None:
+            chosen = self._look_ahead(tracks, options, chosen, len(frame), elapsed, *future)
+        first = np.searchsorted(owner, np.arange(len(who)))
+        choice.members[who], choice.weight[who] = sets[chosen], value[chosen]
+        choice.gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
+        self._widen(self.live.cov, who[dart[chosen]], elapsed)
+
+    def _with_darts(
+        self, tracks: Predicted, calm: tuple[Ints, Ints, Array], frame: FrameObservations, elapsed: int
     ) -> Hypotheses:
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
         owner, sets, value = calm
         dart = np.zeros(len(owner), bool)
-        best = sets[_best_each(owner, value, len(who))]
-        poor = np.flatnonzero((best >= 0).sum(1) < (predicted.found[who] > 0.5).sum(1))
+        best = sets[_best_each(owner, value, len(tracks.state))]
+        poor = np.flatnonzero((best >= 0).sum(1) < (tracks.found > 0.5).sum(1))
         if not len(poor) or self.settings.dart_share <= 0:
             return owner, sets, value, dart
-        cov = self.live.cov[who[poor]]
-        self._widen(cov, np.arange(len(poor)), elapsed)
-        more_owner, more_sets, more = self._hypotheses(who[poor], cov, frame, predicted, np.ones(len(frame), bool))
+        darted = tracks.of(poor)
+        self._widen(darted.cov, np.arange(len(poor)), elapsed)
+        more_owner, more_sets, more = self._hypotheses(darted, frame, np.ones(len(frame), bool))
         real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
         owner = np.concatenate([owner, poor[more_owner[real]]])
         order = np.argsort(owner, kind="stable")
@@ -180,42 +172,32 @@ class Engine:
         return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], dart[order]
 
     def _look_ahead(
-        self, who: Ints, choices: Hypotheses, chosen: Ints, frame: FrameObservations, predicted: PredictedViews,
-        elapsed: int, obs: Observations, ahead: FutureFrames,
-    ) -> Ints:  # fmt: skip
+        self,
+        tracks: Predicted,
+        options: Hypotheses,
+        chosen: Ints,
+        n_detections: int,
+        elapsed: int,
+        obs: Observations,
+        ahead: FutureFrames,
+    ) -> Ints:
         """Try doubtful choices on the frames that follow; returns the better one."""
-        s, b, live = self.settings, self.model, self.live
-        owner, sets, value, dart = choices
-        for other in alternatives(owner, sets, value, chosen, len(frame), s.doubt, s.most_nodes):
-            tracks = np.flatnonzero((sets[other] != sets[chosen]).any(1))
-            if len(tracks) < 2:
+        s = self.settings
+        owner, sets, value, dart = options
+        for other in alternatives(owner, sets, value, chosen, n_detections, s.doubt, s.most_nodes):
+            differ = np.flatnonzero((sets[other] != sets[chosen]).any(1))
+            if len(differ) < 2:
                 continue
-            held, both = who[tracks], np.stack([chosen[tracks], other[tracks]])
-            cov = np.stack([live.cov[held]] * 2)
+            rows = np.stack([chosen[differ], other[differ]])
+            both = tracks.twice(differ)
             for k in range(2):
-                self._widen(cov[k], np.flatnonzero(dart[both[k]]), elapsed)
-            state, pixel, J, size, axis, last = (
-                np.stack([a[held]] * 2)
-                for a in (
-                    live.state,
-                    predicted.pixel,
-                    predicted.J,
-                    live.memory_size,
-                    live.memory_axis,
-                    live.memory_frame,
-                )
-            )
-            lead = compare(
-                self.packed, self.sizes, state, cov, pixel, J, frame.rows(sets[both]), size, axis, last, ahead.frames,
-                ahead.offsets, ahead.now, obs.camera, obs.u, obs.v, obs.noise, obs.log_size, obs.axis,
-                s.horizon, b.clear, b.hidden, self._log_clutter, b.scales, self._typical, b.acceleration**2, self._h,
-                s.gate, s.most_nodes, *obs.pair_odds,
-            )  # fmt: skip
+                self._widen(both.cov[k], np.flatnonzero(dart[rows[k]]), elapsed)
+            lead = compare(self._rig, both, sets[rows], ahead, obs.columns, obs.pair_odds, self._beliefs, self._search)
             self.tried += 1
-            if lead + value[both[1]].sum() - value[both[0]].sum() > 1e-6:
+            if lead + value[rows[1]].sum() - value[rows[0]].sum() > 1e-6:
                 self.changed += 1
                 revised: Ints = chosen.copy()
-                revised[tracks] = other[tracks]
+                revised[differ] = other[differ]
                 return revised
         return chosen
 
@@ -224,68 +206,53 @@ class Engine:
         for k in rows:
             add_dart(cov[k], self.model.dart**2 * elapsed)
 
-    def _follow(
-        self,
-        who: Ints,
-        frame: FrameObservations,
-        predicted: PredictedViews,
-        free: Flags,
-        members: Ints,
-        weight: Array,
-        gain: Array,
-    ) -> None:
-        """Let every candidate take what is best for it; fills members, weight and gain of their rows."""
-        owner, sets, value = self._hypotheses(who, self.live.cov[who], frame, predicted, free)
+    def _follow(self, who: Ints, frame: FrameObservations, predicted: Predicted, free: Flags, choice: Choice) -> None:
+        """Let every candidate take what is best for it; fills their rows of the choice."""
+        owner, sets, value = self._hypotheses(predicted.of(who), frame, free)
         chosen = _best_each(owner, value, len(who))
         nothing = value[np.searchsorted(owner, np.arange(len(who)))]
         count = (sets[chosen] >= 0).sum(1)
         alone = count < 2  # a single view follows any detection; it is no evidence
-        members[who] = sets[chosen]
-        weight[who] = np.where(alone, np.minimum(nothing, 0.0), value[chosen])
-        gain[who] = np.where(alone, 0.0, (value[chosen] - nothing) / np.maximum(count, 1))
+        choice.members[who] = sets[chosen]
+        choice.weight[who] = np.where(alone, np.minimum(nothing, 0.0), value[chosen])
+        choice.gain[who] = np.where(alone, 0.0, (value[chosen] - nothing) / np.maximum(count, 1))
 
-    def _remember(self, frame: FrameObservations, members: Ints, weight: Array, gain: Array) -> None:
+    def _remember(self, frame: FrameObservations, choice: Choice) -> None:
         """Keep score, window and the last look of each track in each view."""
-        live, hit = self.live, members >= 0
+        live, readings = self.live, frame.readings
+        hit = choice.members >= 0
         unseen = ~hit.any(1)
-        live.score += weight
+        live.score += choice.weight
         np.maximum(live.best, live.score, out=live.best)
-        live.last[~unseen] = frame.number
-        live.debt[unseen] -= weight[unseen]
+        live.last[~unseen] = readings.number
+        live.debt[unseen] -= choice.weight[unseen]
         live.debt[hit.sum(1) >= 2] = 0.0
         t, c = np.nonzero(hit)
-        d = members[t, c]
-        live.memory_size[t, c], live.memory_axis[t, c] = frame.log_size[d], frame.axis[d]
-        live.memory_frame[t, c] = frame.number
-        for column, last in ((live.window_rows, frame.rows(members)), (live.window_gain, hit * gain[:, None])):
+        d = choice.members[t, c]
+        live.memory_size[t, c], live.memory_axis[t, c] = readings.log_size[d], readings.axis[d]
+        live.memory_frame[t, c] = readings.number
+        rows, gain = frame.rows(choice.members), hit * choice.gain[:, None]
+        for column, last in ((live.window_rows, rows), (live.window_gain, gain)):
             column[:, :-1] = column[:, 1:]
             column[:, -1] = last
 
     def _births(self, frame: FrameObservations, free: Flags, members: Ints) -> LiveTracks:
         """Candidates from detections that no confirmed track took, unless a candidate holds the same pair."""
-        b, s, views = self.model, self.settings, len(self.rig)
+        s, views, readings = self.settings, len(self.rig), frame.readings
         none = LiveTracks.empty(views, s.window)
         if free.sum() < 2:
             return none
-        known = np.zeros((len(frame), len(frame)), bool)
-        for a in range(views):
-            for c in range(a + 1, views):
-                both = (members[:, a] >= 0) & (members[:, c] >= 0)
-                known[members[both, a], members[both, c]] = True
-        sets, weight, position, covariance = initiate(
-            self.packed, self.sizes, frame.origin, frame.direction, frame.camera, frame.begin, frame.u, frame.v,
-            frame.noise, free, known, b.clear, self._log_clutter, b.body_length, np.log(b.births), s.gate, self._h,
-        )  # fmt: skip
-        add_pair_odds(weight, sets, frame.start, *frame.pair_odds)
-        keep = np.flatnonzero(weight > s.least_birth)
-        keep = keep[np.argsort(-weight[keep], kind="stable")[: s.most_candidates]]
+        found = self._first_sightings(frame, free, members)
+        add_pair_odds(found.weight, found.members, frame.start, frame.pair_odds)
+        keep = np.flatnonzero(found.weight > s.least_birth)
+        keep = keep[np.argsort(-found.weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)
         if k == 0:
             return none
-        sets, weight = sets[keep], weight[keep]
+        sets, weight, position, covariance = Sightings._make(values[keep] for values in found)
         state, cov = np.zeros((k, 6)), np.zeros((k, 6, 6))
-        state[:, :3], cov[:, :3, :3] = position[keep], covariance[keep]
-        cov[:, 3:, 3:] = b.velocity**2 * np.eye(3)
+        state[:, :3], cov[:, :3, :3] = position, covariance
+        cov[:, 3:, 3:] = self.model.velocity**2 * np.eye(3)
         hit = sets >= 0
         window_rows = np.full((k, s.window, views), -1, np.int64)
         window_gain = np.zeros((k, s.window, views))
@@ -294,10 +261,37 @@ class Engine:
         names = np.arange(self.next_name, self.next_name + k)
         self.next_name += k
         return LiveTracks(
-            names, np.zeros(k, bool), state, cov, np.full(k, frame.number), np.full(k, frame.number), weight.copy(),
-            weight.copy(), np.zeros(k), np.where(hit, frame.log_size[sets], np.nan),
-            np.where(hit, frame.axis[sets], np.nan), np.where(hit, frame.number, -1), window_rows, window_gain,
-        )  # fmt: skip
+            name=names,
+            confirmed=np.zeros(k, bool),
+            state=state,
+            cov=cov,
+            born=np.full(k, readings.number),
+            last=np.full(k, readings.number),
+            score=weight.copy(),
+            best=weight.copy(),
+            debt=np.zeros(k),
+            memory_size=np.where(hit, readings.log_size[sets], np.nan),
+            memory_axis=np.where(hit, readings.axis[sets], np.nan),
+            memory_frame=np.where(hit, readings.number, -1),
+            window_rows=window_rows,
+            window_gain=window_gain,
+        )
+
+    def _first_sightings(self, frame: FrameObservations, free: Flags, members: Ints) -> Sightings:
+        """Return sets of free detections that may be new animals."""
+        views = len(self.rig)
+        known = np.zeros((len(frame), len(frame)), bool)
+        for a in range(views):
+            for c in range(a + 1, views):
+                both = (members[:, a] >= 0) & (members[:, c] >= 0)
+                known[members[both, a], members[both, c]] = True
+        room = _ROOM
+        while True:
+            out = Sightings.empty(room + 1, views)
+            count = initiate(self._rig, frame.lines, frame.readings, free, known, self._beliefs, self._birth, out)
+            if count <= room:
+                return Sightings._make(values[:count] for values in out)
+            room = count
 
     def _prune(self, members: Ints) -> None:
         """Let tracks die, drop doubles, and confirm candidates that a whole window bears out."""
@@ -327,10 +321,8 @@ class Engine:
         rows, held = live.window_rows[candidate], live.window_rows[live.confirmed]
         seen = rows[rows >= 0]
         first, last = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
-        chosen, _ = explain(
-            live.score[candidate], rows, live.window_gain[candidate], held[held >= 0], first, last - first + 1,
-            self.settings.least,
-        )  # fmt: skip
+        score, gain, taken = live.score[candidate], live.window_gain[candidate], held[held >= 0]
+        chosen, _ = explain(score, rows, gain, taken, first, last - first + 1, self.settings.least)
         risen = candidate[chosen & old[candidate]]
         live.confirmed[risen] = True
         self.confirmed.update(live.name[risen].tolist())

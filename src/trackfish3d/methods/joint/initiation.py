@@ -1,166 +1,216 @@
 """First sightings: sets of detections of two and more views that may be an animal nobody follows yet."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ...cameras.triangulation import nearest_to_rays
+from ...core.compiled import inner, kernel
+from .arguments import Array, Beliefs, Flags, Ints, Lines, Readings, Rig, Sightings
 from .kernels import absorb, in_image, innovation, look_one
 
+_MOST_THIRD = 64  # detections of a third view that are tried with a pair
 
-@njit(cache=True, error_model="numpy")
-def initiate(  # type: ignore[no-untyped-def]
-    packed,
-    sizes,
-    origin,
-    direction,
-    camera,
-    camera_begin,
-    u,
-    v,
-    r,
-    free,
-    known,
-    found,
-    log_clutter,
-    spread,
-    log_prior,
-    gate,
-    h,
-):
+
+class Birth(NamedTuple):
+    """What is believed about new animals.
+
+    spread : standard deviation of a position before it is measured, world units, large against its measured error.
+    log_prior : log of new animals a frame and volume, 1 / world^3.
+    gate : largest squared innovation.
+    """
+
+    spread: float
+    log_prior: float
+    gate: float
+
+
+class _Point(NamedTuple):
+    """The point of a pair and what cameras see of it.
+
+    start : (3,) where its rays meet, about which both cameras are linear.
+    x, P : (3,), (3, 3) position and covariance after both detections.
+    pixel, J, seen : (C, 2), (C, 2, 3), (C,).
+    third : (_MOST_THIRD,) detections of a third view that fit.
+    """
+
+    start: Array
+    x: Array
+    P: Array
+    pixel: Array
+    J: Array
+    seen: Flags
+    third: Ints
+
+
+@kernel
+def initiate(
+    rig: Rig,
+    lines: Lines,
+    readings: Readings,
+    free: Flags,
+    known: Flags,
+    beliefs: Beliefs,
+    birth: Birth,
+    out: Sightings,
+) -> int:
     """All sets of free detections that one point explains.
 
     Parameters
     ----------
-    packed : cameras, sizes (C, 2) of their images, px. origin, direction (N, 3) : rays. camera (N,), camera_begin
-    (C + 1,), u, v, r (N,) px.
-    free (N,) bool; known (N, N) bool : pairs that a candidate already follows. found (C,) chance to be detected;
-    log_clutter (C,) log density of false detections, 1/px^2.
-    spread : standard deviation of a position before it is measured, world units, large against its measured error.
-    log_prior : log of new animals a frame and volume, 1 / world^3. gate : largest squared innovation.
-    h : step of derivatives, world units.
+    rig : the cameras.
+    lines, readings : rays and detections of the frame.
+    free : (N,) detections that may be used.
+    known : (N, N) pairs that a candidate already follows.
+    beliefs, birth : about detections and new animals.
+    out : (K, ...) filled from its first row; its last row is scratch.
 
-    Returns
-    -------
-    members (K, C), weight (K,) log-likelihood ratio, position (K, 3), covariance (K, 3, 3).
+    Returns how many there are; those beyond K - 1 are lost.
 
     A set grows from the pair of its two first cameras, so that none comes twice; a pair that a third view could join
     is left to that larger set.
     """
-    n_views, n = packed.shape[0], u.shape[0]
-    members = np.empty((64, n_views), np.int64)
-    weight = np.empty(64)
-    position = np.empty((64, 3))
-    covariance = np.empty((64, 3, 3))
+    n_views, n = rig.packed.shape[0], readings.u.shape[0]
+    pixel, J, seen = np.empty((n_views, 2)), np.empty((n_views, 2, 3)), np.empty(n_views, np.bool_)
+    third = np.empty(_MOST_THIRD, np.int64)
+    point = _Point(np.empty(3), np.empty(3), np.empty((3, 3)), pixel, J, seen, third)
+    last = out.weight.shape[0] - 1
     count = 0
-    a, b = np.empty((3, 3)), np.empty(3)
-    two_o, two_d = np.empty((2, 3)), np.empty((2, 3))
-    x0, x, P = np.empty(3), np.empty(3), np.empty((3, 3))
-    pixel, J = np.empty((n_views, 2)), np.empty((n_views, 2, 3))
-    seen = np.empty(n_views, np.bool_)
-    third = np.empty(64, np.int64)
-    base = log_prior + 1.5 * math.log(2.0 * math.pi * spread * spread)
     for i in range(n):
         if not free[i]:
             continue
-        for j in range(camera_begin[camera[i] + 1], n):
-            if not free[j] or known[i, j]:
+        for j in range(readings.begin[lines.camera[i] + 1], n):
+            if not free[j] or known[i, j] or not _meet(rig, lines, readings, i, j, birth.gate, point):
                 continue
-            two_o[0], two_d[0], two_o[1], two_d[1] = origin[i], direction[i], origin[j], direction[j]
-            px, py, pz, _, ok = nearest_to_rays(two_o, two_d, 0, 2, a, b)
-            if not ok:
-                continue
-            x0[0], x0[1], x0[2] = px, py, pz
-            seen[:] = False
-            good = True
-            for d in (i, j):
-                c = camera[d]
-                seen[c] = look_one(packed[c], x0, h, pixel[c], J[c])
-                if not seen[c]:
-                    good = False
-                    break
-                miss = ((u[d] - pixel[c, 0]) ** 2 + (v[d] - pixel[c, 1]) ** 2) / (r[d] * r[d])
-                if miss > gate:
-                    good = False
-                    break
-            if not good:
-                continue
-            x[:] = x0
-            P[:] = 0.0
-            for k in range(3):
-                P[k, k] = spread * spread
-            ll = base
-            for d in (i, j):
-                c = camera[d]
-                ll += absorb(x, P, x0, pixel[c], J[c], u[d], v[d], r[d]) + math.log(found[c]) - log_clutter[c]
-            larger = False  # a set of more views, grown from another pair or from this one
-            options = 0
-            best_c = -1
-            for c in range(n_views):
-                if c == camera[i] or c == camera[j]:
-                    continue
-                seen[c] = look_one(packed[c], x, h, pixel[c], J[c])
-                if not seen[c]:
-                    continue
-                for d in range(camera_begin[c], camera_begin[c + 1]):
-                    if free[d] and innovation(P, pixel[c], J[c], u[d], v[d], r[d]) < gate:
-                        larger = True
-                        if c > camera[j] and (best_c < 0 or c == best_c) and options < third.shape[0]:
-                            best_c = c
-                            third[options] = d
-                            options += 1
+            pair = _absorb_pair(lines.camera, readings, i, j, beliefs, birth, point)
+            larger, options, view = _thirds(rig, lines.camera, readings, free, i, j, birth.gate, point)
             if larger and options == 0:
                 continue
             for o in range(max(options, 1)):
-                if count == weight.shape[0]:
-                    members, weight, position, covariance = _grow(members, weight, position, covariance)
-                members[count, :] = -1
-                members[count, camera[i]], members[count, camera[j]] = i, j
-                position[count], covariance[count] = x, P
-                total = ll
+                row = min(count, last)
+                _write_pair(out, row, lines.camera, i, j, point)
+                total = pair
                 if options:
-                    total += _join(
-                        third[o], best_c, packed, camera_begin, u, v, r, free, found, log_clutter, gate, h,
-                        members[count], position[count], covariance[count],
-                    )  # fmt: skip
+                    total += _join(third[o], view, rig, readings, free, beliefs, birth.gate, out, row)
                 for c in range(n_views):
-                    if members[count, c] < 0 and seen[c] and in_image(pixel[c], sizes[c]):
-                        total += math.log(max(1.0 - found[c], 1e-6))
-                weight[count] = total
+                    if out.members[row, c] < 0 and seen[c] and in_image(pixel[c], rig.sizes[c]):
+                        total += math.log(max(1.0 - beliefs.clear[c], 1e-6))
+                out.weight[row] = total
                 count += 1
-    return members[:count], weight[:count], position[:count], covariance[:count]
+    return count
 
 
-@njit(cache=True, error_model="numpy")
-def _join(  # type: ignore[no-untyped-def]
-    d, first, packed, camera_begin, u, v, r, free, found, log_clutter, gate, h, members, x, P
-):
-    """Add detection d of camera ``first``, then the nearest of every later camera, in place; the gain in likelihood."""
-    pixel, J = np.empty(2), np.empty((2, 3))
+@inner
+def _meet(rig: Rig, lines: Lines, readings: Readings, i: int, j: int, gate: float, point: _Point) -> bool:
+    """Find where two rays meet, and whether both cameras see that point near their detections; fills point."""
+    origin, direction = np.empty((2, 3)), np.empty((2, 3))
+    for k in range(3):
+        origin[0, k], direction[0, k] = lines.origin[i, k], lines.direction[i, k]
+        origin[1, k], direction[1, k] = lines.origin[j, k], lines.direction[j, k]
+    x, y, z, _, ok = nearest_to_rays(origin, direction, 0, 2, np.empty((3, 3)), np.empty(3))
+    if not ok:
+        return False
+    point.start[0], point.start[1], point.start[2] = x, y, z
+    for c in range(point.seen.shape[0]):
+        point.seen[c] = False
+    for d in (i, j):
+        c = lines.camera[d]
+        point.seen[c] = look_one(rig.packed[c], point.start, rig.step, point.pixel[c], point.J[c])
+        if not point.seen[c]:
+            return False
+        du, dv, r = readings.u[d] - point.pixel[c, 0], readings.v[d] - point.pixel[c, 1], readings.noise[d]
+        if (du**2 + dv**2) / (r * r) > gate:
+            return False
+    return True
+
+
+@inner
+def _absorb_pair(
+    camera: Ints, readings: Readings, i: int, j: int, beliefs: Beliefs, birth: Birth, point: _Point
+) -> float:
+    """Fill position and covariance of a point by its two detections; returns their log-likelihood ratio."""
+    for k in range(3):
+        point.x[k] = point.start[k]
+        for m in range(3):
+            point.P[k, m] = birth.spread * birth.spread if k == m else 0.0
+    total = birth.log_prior + 1.5 * math.log(2.0 * math.pi * birth.spread * birth.spread)
+    for d in (i, j):
+        c = camera[d]
+        z = readings.u[d], readings.v[d], readings.noise[d]
+        density = absorb(point.x, point.P, point.start, point.pixel[c], point.J[c], z[0], z[1], z[2])
+        total += density + math.log(beliefs.clear[c]) - beliefs.log_clutter[c]
+    return total
+
+
+@inner
+def _thirds(
+    rig: Rig, camera: Ints, readings: Readings, free: Flags, i: int, j: int, gate: float, point: _Point
+) -> tuple[bool, int, int]:
+    """Whether any third view could join, how many detections of the first later view that can, and that view."""
+    larger = False  # a set of more views, grown from another pair or from this one
+    options, view = 0, -1
+    for c in range(point.seen.shape[0]):
+        if c == camera[i] or c == camera[j]:
+            continue
+        point.seen[c] = look_one(rig.packed[c], point.x, rig.step, point.pixel[c], point.J[c])
+        if not point.seen[c]:
+            continue
+        for d in range(readings.begin[c], readings.begin[c + 1]):
+            z = readings.u[d], readings.v[d], readings.noise[d]
+            if free[d] and innovation(point.P, point.pixel[c], point.J[c], z[0], z[1], z[2]) < gate:
+                larger = True
+                if c > camera[j] and (view < 0 or c == view) and options < _MOST_THIRD:
+                    view = c
+                    point.third[options] = d
+                    options += 1
+    return larger, options, view
+
+
+@inner
+def _write_pair(out: Sightings, row: int, camera: Ints, i: int, j: int, point: _Point) -> None:
+    """Write a pair and its point to a row."""
+    for c in range(out.members.shape[1]):
+        out.members[row, c] = -1
+    out.members[row, camera[i]], out.members[row, camera[j]] = i, j
+    for k in range(3):
+        out.position[row, k] = point.x[k]
+        for m in range(3):
+            out.cov[row, k, m] = point.P[k, m]
+
+
+@inner
+def _join(
+    d: int,
+    first: int,
+    rig: Rig,
+    readings: Readings,
+    free: Flags,
+    beliefs: Beliefs,
+    gate: float,
+    out: Sightings,
+    row: int,
+) -> float:
+    """Add detection d of camera ``first``, then the nearest of every later camera, to a row; the gain in likelihood."""
+    pixel, J, x0 = np.empty(2), np.empty((2, 3)), np.empty(3)
+    x, P = out.position[row], out.cov[row]
     total = 0.0
-    for c in range(first, packed.shape[0]):
-        if not look_one(packed[c], x, h, pixel, J):
+    for c in range(first, rig.packed.shape[0]):
+        if not look_one(rig.packed[c], x, rig.step, pixel, J):
             continue
         best = d if c == first else -1
         if c > first:
             near = gate
-            for k in range(camera_begin[c], camera_begin[c + 1]):
+            for k in range(readings.begin[c], readings.begin[c + 1]):
                 if free[k]:
-                    far = innovation(P, pixel, J, u[k], v[k], r[k])
+                    far = innovation(P, pixel, J, readings.u[k], readings.v[k], readings.noise[k])
                     if far < near:
                         near, best = far, k
         if best >= 0:
-            total += absorb(x, P, x.copy(), pixel, J, u[best], v[best], r[best])
-            total += math.log(found[c]) - log_clutter[c]
-            members[c] = best
+            for k in range(3):
+                x0[k] = x[k]
+            z = readings.u[best], readings.v[best], readings.noise[best]
+            total += absorb(x, P, x0, pixel, J, z[0], z[1], z[2])
+            total += math.log(beliefs.clear[c]) - beliefs.log_clutter[c]
+            out.members[row, c] = best
     return total
-
-
-@njit(cache=True)
-def _grow(members, weight, position, covariance):  # type: ignore[no-untyped-def]
-    n = weight.shape[0]
-    a, b = np.empty((2 * n, members.shape[1]), np.int64), np.empty(2 * n)
-    c, d = np.empty((2 * n, 3)), np.empty((2 * n, 3, 3))
-    a[:n], b[:n], c[:n], d[:n] = members, weight, position, covariance
-    return a, b, c, d

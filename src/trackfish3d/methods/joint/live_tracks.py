@@ -42,9 +42,21 @@ class LiveTracks:
         whole, real = np.zeros(0, np.int64), np.zeros(0)
         look = np.zeros((0, views))
         return cls(
-            whole, np.zeros(0, bool), np.zeros((0, 6)), np.zeros((0, 6, 6)), whole, whole, real, real, real, look, look,
-            np.zeros((0, views), np.int64), np.zeros((0, window, views), np.int64), np.zeros((0, window, views)),
-        )  # fmt: skip
+            name=whole,
+            confirmed=np.zeros(0, bool),
+            state=np.zeros((0, 6)),
+            cov=np.zeros((0, 6, 6)),
+            born=whole,
+            last=whole,
+            score=real,
+            best=real,
+            debt=real,
+            memory_size=look,
+            memory_axis=look,
+            memory_frame=np.zeros((0, views), np.int64),
+            window_rows=np.zeros((0, window, views), np.int64),
+            window_gain=np.zeros((0, window, views)),
+        )
 
     def take(self, rows: Flags | Ints) -> "LiveTracks":
         """Return these tracks."""
@@ -74,12 +86,3 @@ class FrameLog:
     state: Array
     cov: Array
     weight: Array
-
-
-@dataclass(frozen=True, eq=False)
-class FutureFrames:
-    """Frames to come: numbers (F,), offsets (F + 1,) of their detections, and which of them is the present one."""
-
-    frames: Ints
-    offsets: Ints
-    now: int

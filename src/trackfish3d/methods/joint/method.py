@@ -10,9 +10,9 @@ from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
+from .arguments import FutureFrames
 from .engine import Engine
 from .fit.initialise import initial_model
-from .live_tracks import FutureFrames
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
 from .refinement.refine import Refined, refine

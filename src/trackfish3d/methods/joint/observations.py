@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
+from .arguments import Columns, Lines, Readings
 from .cues import ROUND
 from .model import TrackingModel
 from .pair_odds import NO_ODDS, PairOdds
@@ -49,10 +50,9 @@ class Observations:
         if detections.angle is not None and detections.major is not None and detections.minor is not None:
             long = detections.major > ROUND * detections.minor
             axis[long] = detections.angle[long]
-        return cls(
-            camera, np.ascontiguousarray(detections.u), np.ascontiguousarray(detections.v),
-            np.maximum(noise, FLOOR_PX), np.log(np.maximum(diagonal, 1e-3)), axis, origin, direction,
-        )  # fmt: skip
+        # copies: kernels are compiled anew for columns that may not be written, as those of a recording
+        u, v, log_size = np.array(detections.u), np.array(detections.v), np.log(np.maximum(diagonal, 1e-3))
+        return cls(camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction)
 
     def with_pair_odds(self, rig: CameraRig, detections: Detections, body_length: float, model: Path) -> "Observations":
         """Return these observations with what a pair network says about them."""
@@ -62,33 +62,29 @@ class Observations:
 
     def frame(self, number: int, rows: slice, views: int) -> "FrameObservations":
         """Return the detections of one frame, which are sorted by camera."""
-        camera = self.camera[rows]
-        return FrameObservations(
-            number, rows.start + self.first, np.searchsorted(camera, np.arange(views + 1)), camera,
-            self.u[rows], self.v[rows], self.noise[rows], self.log_size[rows], self.axis[rows], self.origin[rows],
-            self.direction[rows], self.pair_odds,
-        )  # fmt: skip
+        lines = Lines(self.origin[rows], self.direction[rows], self.camera[rows])
+        begin = np.searchsorted(lines.camera, np.arange(views + 1))
+        u, v, noise = self.u[rows], self.v[rows], self.noise[rows]
+        readings = Readings(number, begin, u, v, noise, self.log_size[rows], self.axis[rows])
+        return FrameObservations(rows.start + self.first, readings, lines, self.pair_odds)
+
+    @property
+    def columns(self) -> Columns:
+        """What kernels that look at several frames take."""
+        return Columns(self.camera, self.u, self.v, self.noise, self.log_size, self.axis)
 
 
 @dataclass(frozen=True, eq=False)
 class FrameObservations:
-    """Detections of one frame: columns of `Observations`, its ``number``, its first row, where each camera begins."""
+    """Detections of one frame: the first row, what was measured, rays, and what a network says of pairs."""
 
-    number: int
     start: int
-    begin: NDArray[np.int64]
-    camera: NDArray[np.int64]
-    u: Array
-    v: Array
-    noise: Array
-    log_size: Array
-    axis: Array
-    origin: Array
-    direction: Array
+    readings: Readings
+    lines: Lines
     pair_odds: PairOdds = NO_ODDS
 
     def __len__(self) -> int:
-        return len(self.u)
+        return len(self.readings.u)
 
     def rows(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows in the recording of detections counted within the frame; -1 stays."""

@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ...core.compiled import kernel
 
 
 class PairOdds(NamedTuple):
@@ -31,14 +32,14 @@ class PairOdds(NamedTuple):
 NO_ODDS = PairOdds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
-@njit(cache=True)
-def add_pair_odds(value, sets, start, begin, partner, odds):  # type: ignore[no-untyped-def]
+@kernel
+def add_pair_odds(value: NDArray[np.float64], sets: NDArray[np.int64], start: int, pairs: PairOdds) -> None:
     """Add to value (H,), in place, the pair odds within sets (H, C) of detections, from row ``start``; -1 for none.
 
     The sum over pairs is divided by the number of views less one. Pairs of a set share their detections, and a set of
     k views has k (k - 1) / 2 of them: undivided, large sets would be paid many times for the same agreement.
     """
-    if begin.shape[0] == 0:
+    if pairs.begin.shape[0] == 0:
         return
     views = sets.shape[1]
     for h in range(sets.shape[0]):
@@ -52,9 +53,9 @@ def add_pair_odds(value, sets, start, begin, partner, odds):  # type: ignore[no-
                 if sets[h, b] < 0:
                     continue
                 other = sets[h, b] + start
-                for k in range(begin[one], begin[one + 1]):
-                    if partner[k] == other:
-                        total += odds[k]
+                for k in range(pairs.begin[one], pairs.begin[one + 1]):
+                    if pairs.partner[k] == other:
+                        total += pairs.odds[k]
                         break
         if count > 1:
             value[h] += total / (count - 1)

@@ -1,6 +1,7 @@
 """Raw features of detections, as the published encoder takes them."""
 
 import zipfile
+from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,23 @@ from ...recordings import Detections
 
 MOST_COLUMNS = 2**14
 LARGEST = 1e6
-GEOMETRIC = 9
+
+
+class Raw(IntEnum):
+    """Columns that geometry gives."""
+
+    U = 0  # centroid and box, shares of the image
+    V = 1
+    WIDTH = 2
+    HEIGHT = 3
+    CAMERA = 4  # number, 0 to 1
+    SCORE = 5
+    RAY_X = 6
+    RAY_Y = 7
+    RAY_Z = 8
+
+
+GEOMETRIC = len(Raw)
 """Columns that geometry gives; those of a features file come after them."""
 
 

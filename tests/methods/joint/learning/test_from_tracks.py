@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from trackfish3d.methods.joint.learning.batches import score_pairs  # noqa: E402
-from trackfish3d.methods.joint.learning.kernels import COLUMNS  # noqa: E402
+from trackfish3d.methods.joint.learning.kernels import COLUMNS, Column  # noqa: E402
 from trackfish3d.methods.joint.learning.lessons import LearnSettings, Lesson, owners, teach  # noqa: E402
 from trackfish3d.methods.joint.learning.network import PairSettings  # noqa: E402
 from trackfish3d.methods.joint.learning.pair_features import TOKEN, PairFrames  # noqa: E402
@@ -45,8 +45,8 @@ def world(odds, frames=800, seed=0, held=0.3):
     same = first % 3 == second % 3
     sure = 1 / (1 + math.exp(-odds))
     columns = np.zeros((9 * frames, COLUMNS), np.float32)
-    columns[:, 0] = np.where(same, rng.normal(1.0, 1, len(same)), rng.normal(-1.0, 1, len(same)))
-    columns[:, 15] = np.where((rng.random(len(same)) < sure) == same, 1.0, -1.0)
+    columns[:, Column.FAR_MOST] = np.where(same, rng.normal(1.0, 1, len(same)), rng.normal(-1.0, 1, len(same)))
+    columns[:, Column.LENGTH_DIFFERENCE] = np.where((rng.random(len(same)) < sure) == same, 1.0, -1.0)
     tokens = np.zeros((6 * frames, TOKEN), np.float32)
     camera = np.tile([0, 0, 0, 1, 1, 1], frames).astype(np.int64)
     made = PairFrames(offsets, camera, tokens, 9 * np.arange(frames + 1), first, second, columns)
@@ -62,10 +62,10 @@ def test_both_parts_are_the_log_likelihood_ratios_of_a_made_up_world():
     net = teach([lesson], settings)
     fresh, _ = world(odds=2.0, seed=1)
     known, beyond = score_pairs(net, fresh.frames)
-    x = fresh.frames.columns[:, 0]
+    x = fresh.frames.columns[:, Column.FAR_MOST]
     usual = np.abs(x) < 2
     assert np.abs(known[usual] - 2 * x[usual]).mean() < 0.35
-    sign = fresh.frames.columns[:, 15]
+    sign = fresh.frames.columns[:, Column.LENGTH_DIFFERENCE]
     assert beyond[sign > 0].mean() == pytest.approx(2.0, abs=0.5)
     assert beyond[sign < 0].mean() == pytest.approx(-2.0, abs=0.5)
     again = teach([lesson], settings)

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from trackfish3d.cameras import Camera, CameraRig
-from trackfish3d.methods.joint.learning.kernels import COLUMNS
+from trackfish3d.methods.joint.learning.kernels import COLUMNS, Column
 from trackfish3d.methods.joint.learning.pair_features import TOKEN, VECTORS, pair_frames
 from trackfish3d.recordings import Detections
 from trackfish3d.synfish.rigs import tank_rig, tank_water
@@ -58,13 +58,13 @@ def test_views_of_one_rod_agree_on_place_size_and_length():
     f = table(THREE, see(THREE, rng.uniform(-6, 6, (5, 3)), axes, np.full(5, 3.0), np.arange(5)))
     assert len(f.first) == 15
     assert (f.camera[f.first] != f.camera[f.second]).all()
-    assert np.abs(f.columns[:, 0]).max() < 1e-3  # deviations
-    assert (f.columns[:, 4] == 1).all()  # inside both boxes
-    assert np.expm1(f.columns[:, 8]).max() < 1e-2  # the third view is hit
-    clear = f.columns[:, 16] > 0.2
+    assert np.abs(f.columns[:, Column.FAR_MOST]).max() < 1e-3  # deviations
+    assert (f.columns[:, Column.IN_BOXES] == 1).all()  # inside both boxes
+    assert np.expm1(f.columns[:, Column.THIRD_BEST]).max() < 1e-2  # the third view is hit
+    clear = f.columns[:, Column.AXES_ANGLE] > 0.2
     assert clear.sum() > 5
-    assert f.columns[clear, 15].max() < 0.05
-    assert f.columns[clear, 20].max() < 0.03
+    assert f.columns[clear, Column.LENGTH_DIFFERENCE].max() < 0.05
+    assert f.columns[clear, Column.TILT].max() < 0.03
 
 
 def test_lengths_of_two_rods_disagree_as_much_as_they_differ():
@@ -77,8 +77,8 @@ def test_lengths_of_two_rods_disagree_as_much_as_they_differ():
     same = is_long[f.first] == is_long[f.second]
     assert len(f.first) == 12
     assert same.sum() == 6
-    assert np.abs(f.columns[same, 15]).max() < 0.05
-    np.testing.assert_allclose(f.columns[~same, 15], math.log(2), atol=0.05)
+    assert np.abs(f.columns[same, Column.LENGTH_DIFFERENCE]).max() < 0.05
+    np.testing.assert_allclose(f.columns[~same, Column.LENGTH_DIFFERENCE], math.log(2), atol=0.05)
 
 
 def test_pairs_far_apart_are_left_out_and_rivals_counted():
@@ -86,8 +86,8 @@ def test_pairs_far_apart_are_left_out_and_rivals_counted():
     near, alone = table(THREE, d), table(THREE, d.select(np.array([0, 2, 4])))
     assert len(near.first) == 12
     assert len(alone.first) == 3
-    assert near.columns[:, 10].min() > 0.5
-    assert alone.columns[:, 10].max() < 1e-6
+    assert near.columns[:, Column.RIVALS_MOST].min() > 0.5
+    assert alone.columns[:, Column.RIVALS_MOST].max() < 1e-6
     far = see(THREE, [[0, 0, 0], [3, 3.5, 4]], [[0, 0, 1.0], [0, 0, 1.0]], [3.0, 3.0])
     assert len(table(THREE, far, noise=0.5).first) == 6
 
@@ -115,7 +115,10 @@ def test_the_world_s_axes_units_and_camera_order_change_no_pair(what):
         rig = CameraRig((THREE[2], THREE[0], THREE[1]), "unit")
         other = table(rig, see(rig, centres, axes, lengths), 3.0)
     assert len(other.first) == len(base.first) > 18
-    key = [np.lexsort(t.columns[:, [2, 7, 12]].T.round(3)) for t in (base, other)]
+    key = [
+        np.lexsort(t.columns[:, [Column.FAR_BOTH, Column.THIRD_MEAN, Column.SIZE_DIFFERENCE]].T.round(3))
+        for t in (base, other)
+    ]
     np.testing.assert_allclose(other.columns[key[1]], base.columns[key[0]], atol=2e-3)
 
 
@@ -132,5 +135,5 @@ def test_through_water_and_without_masks():
     assert f.tokens.shape == (8, TOKEN)
     assert np.isfinite(f.columns).all()
     assert np.isfinite(f.tokens).all()
-    assert f.columns[:, 0].max() < 0.02
-    assert (f.columns[:, [6, 14, 19]] == 0).all()
+    assert f.columns[:, Column.FAR_MOST].max() < 0.02
+    assert (f.columns[:, [Column.THIRD, Column.MASKS, Column.TILTED]] == 0).all()

@@ -22,13 +22,12 @@ from ....cameras import CameraRig
 from ....core.settings import Settings
 from ....recordings import Detections, Tracks
 from .batches import make_batch
+from .kernels import OF_MASKS
 from .network import Batch, PairNet, PairSettings
-from .pair_features import VECTORS, PairFrames, pair_frames
+from .pair_features import TOKENS_OF_MASKS, VECTORS, PairFrames, pair_frames
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-_MASK_COLUMNS = [14, 15, 16, 17, 18, 19, 20, 24]
-_MASK_TOKENS = [*range(VECTORS - 3, VECTORS), VECTORS + 3, VECTORS + 4, VECTORS + 5]
 
 
 class LearnSettings(Settings):
@@ -98,10 +97,9 @@ def lessons(
         number = np.full(len(rig), -1)
         number[list(cameras)] = np.arange(len(cameras))
         moments = {k: getattr(part, k) for k in ("area", "angle", "major", "minor")}
-        renamed = Detections.build(
-            some.names, part.frame, number[part.camera], part.u, part.v, part.x1, part.y1, part.x2, part.y2,
-            part.score, **moments,
-        )  # fmt: skip
+        boxes = part.x1, part.y1, part.x2, part.y2
+        camera = number[part.camera]
+        renamed = Detections.build(some.names, part.frame, camera, part.u, part.v, *boxes, part.score, **moments)
         frames = pair_frames(some, renamed, noise[rows], body_length)
         return Lesson.of(frames, owner[rows], renamed.frames > last)
 
@@ -187,8 +185,8 @@ def _draw(lesson: Lesson, settings: LearnSettings, rng: np.random.Generator) -> 
     columns = batch.columns
     if rng.random() < settings.without_masks:
         columns = columns.clone()
-        columns[:, _MASK_COLUMNS] = 0.0
-        turned[..., _MASK_TOKENS] = 0.0
+        columns[:, OF_MASKS] = 0.0
+        turned[..., TOKENS_OF_MASKS] = 0.0
     return batch._replace(tokens=turned, columns=columns), torch.from_numpy(lesson.label[pairs])
 
 

@@ -28,7 +28,7 @@ def load_odds(path: Path | str) -> Odds:
         from .checkpoint import load_pairs, shipped_pairs
     except ImportError:
         raise MissingExtraError("PyTorch", "learn", "a pair network") from None
-    from .kernels import MASKS
+    from .kernels import Column
     from .pair_features import pair_frames
 
     net = load_pairs(shipped_pairs() if str(path) == SHIPPED else path)
@@ -37,7 +37,7 @@ def load_odds(path: Path | str) -> Odds:
         rig: CameraRig, detections: Detections, noise: Array, body_length: float
     ) -> tuple[int, Ints, Ints, NDArray[np.float32]]:
         frames = pair_frames(rig, detections, noise, body_length)
-        seen = frames.columns[:, MASKS] > 0
+        seen = frames.columns[:, Column.MASKS] > 0
         return len(detections), frames.first[seen], frames.second[seen], score_pairs(net, frames)[1][seen]
 
     return odds

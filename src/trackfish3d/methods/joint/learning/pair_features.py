@@ -1,6 +1,7 @@
 """What the pair network sees of a recording: a token for each detection, columns for each plausible pair."""
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +10,31 @@ from ....cameras import CameraRig
 from ....cameras.residuals import fans
 from ....recordings import Detections
 from ..cues import ROUND
-from .kernels import pair_table
+from .kernels import Cameras, Marks, pair_table
 
 Array = NDArray[np.float64]
 F32 = NDArray[np.float32]
 Ints = NDArray[np.int64]
-VECTORS = 9  # first columns of a token: ray, its nearest point to the centre of the scene, axis; they turn together
-TOKEN = VECTORS + 7
+
+
+class Token(IntEnum):
+    """What is known of a detection. Vectors turn together with the world; three columns each."""
+
+    DIRECTION = 0
+    NEAR = 3  # the ray's point nearest the centre of the scene
+    AXIS = 6
+    DEPTH = 9
+    SIZE = 10
+    SCORE = 11
+    MASK = 12
+    SLENDER = 13
+    HAS_AXIS = 14
+    PIXELS = 15
+
+
+VECTORS = int(Token.DEPTH)  # columns of vectors, which come first
+TOKEN = len(Token) + 6
+TOKENS_OF_MASKS = [*range(Token.AXIS, Token.DEPTH), Token.MASK, Token.SLENDER, Token.HAS_AXIS]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +78,20 @@ def pair_frames(rig: CameraRig, detections: Detections, noise: Array, body_lengt
         angle[long] = detections.angle[long]
     sizes = np.array([c.size for c in rig], np.float64)
     offsets = np.asarray(detections.offsets, np.int64)
-    first, second, starts, columns, point = pair_table(
-        rig.packed, sizes, offsets, camera, np.ascontiguousarray(detections.centroids),
-        np.ascontiguousarray(detections.boxes), np.ascontiguousarray(noise), np.ascontiguousarray(detections.score),
-        angle, np.ascontiguousarray(major), np.ascontiguousarray(minor), ray, fan, body_length,
-    )  # fmt: skip
-    centre, scale = _place(point, body_length)
-    tokens = _tokens(detections, ray, fan, angle, major, minor, centre, scale, body_length)
+    marks = Marks(
+        camera,
+        np.array(detections.centroids, order="C"),
+        np.array(detections.boxes, order="C"),
+        np.array(noise),
+        np.array(detections.score),
+        angle,
+        np.array(major),
+        np.array(minor),
+        ray,
+        fan,
+    )
+    first, second, starts, columns, point = pair_table(Cameras(rig.packed, sizes), offsets, marks, body_length)
+    tokens = _tokens(marks, *_place(point, body_length), body_length)
     return PairFrames(offsets, camera, tokens, starts, first, second, columns)
 
 
@@ -81,29 +107,32 @@ def _place(point: Array, body_length: float) -> tuple[Array, float]:
     return centre, max(float(np.median(np.linalg.norm(point - centre, axis=1))), body_length)
 
 
-def _tokens(
-    detections: Detections, ray: Array, fan: Array, angle: Array, major: Array, minor: Array, centre: Array,
-    scale: float, body_length: float,
-) -> F32:  # fmt: skip
+def _tokens(marks: Marks, centre: Array, scale: float, body_length: float) -> F32:
     """(N, TOKEN): the ray through its direction and its point nearest the scene's centre, which hold the camera's place
     in a form that no origin along the ray changes; how far that is, size there, score, and what the mask says.
     """
-    origin, direction = ray[:3].T, ray[3:].T
+    angle, fan = marks.angle, marks.fan
+    origin, direction = marks.ray[:3].T, marks.ray[3:].T
     depth = ((centre - origin) * direction).sum(1)
-    near = (origin + depth[:, None] * direction - centre) / scale
     turn = np.nan_to_num(angle)
     step = np.cos(turn)[:, None] * (fan[:, :3] + depth[:, None] * fan[:, 3:6])
     step += np.sin(turn)[:, None] * (fan[:, 6:9] + depth[:, None] * fan[:, 9:12])
     length = np.linalg.norm(step, axis=1)
-    axis = np.where(np.isnan(angle)[:, None], 0.0, step / np.maximum(length, 1e-12)[:, None])
-    diagonal = np.hypot(detections.x2 - detections.x1, detections.y2 - detections.y1)
-    has = (major > 0).astype(float)
-    long = np.log(np.maximum(major, 0.3) / np.maximum(minor, 0.3)) * has
-    columns = [
-        direction, np.clip(near, -3, 3), axis,
-        np.clip(np.log(np.maximum(depth, 1e-9) / scale), -3, 3),
-        np.clip(np.log(np.maximum(diagonal, 1.0) * np.maximum(length, 1e-12) / body_length), -3, 3),
-        detections.score, has, long, np.isfinite(angle), np.clip(np.log(np.maximum(diagonal, 1.0)) - 4.0, -3, 3),
-    ]  # fmt: skip
-    out: F32 = np.nan_to_num(np.column_stack(columns)).astype(np.float32)
-    return out
+    diagonal = np.hypot(marks.boxes[:, 2] - marks.boxes[:, 0], marks.boxes[:, 3] - marks.boxes[:, 1])
+    has = (marks.major > 0).astype(float)
+    out = np.empty((len(angle), TOKEN))
+    out[:, Token.DIRECTION : Token.NEAR] = direction
+    out[:, Token.NEAR : Token.AXIS] = np.clip((origin + depth[:, None] * direction - centre) / scale, -3, 3)
+    out[:, Token.AXIS : Token.DEPTH] = np.where(
+        np.isnan(angle)[:, None], 0.0, step / np.maximum(length, 1e-12)[:, None]
+    )
+    out[:, Token.DEPTH] = np.clip(np.log(np.maximum(depth, 1e-9) / scale), -3, 3)
+    world = np.maximum(diagonal, 1.0) * np.maximum(length, 1e-12) / body_length
+    out[:, Token.SIZE] = np.clip(np.log(world), -3, 3)
+    out[:, Token.SCORE] = marks.score
+    out[:, Token.MASK] = has
+    out[:, Token.SLENDER] = np.log(np.maximum(marks.major, 0.3) / np.maximum(marks.minor, 0.3)) * has
+    out[:, Token.HAS_AXIS] = np.isfinite(angle)
+    out[:, Token.PIXELS] = np.clip(np.log(np.maximum(diagonal, 1.0)) - 4.0, -3, 3)
+    found: F32 = np.nan_to_num(out).astype(np.float32)
+    return found

@@ -10,14 +10,13 @@ from torch.nn import functional as F
 
 from ...groups import Groups
 from ..batches import affinity
+from ..features import Raw
 from ..grouping import group_detections
 from ..losses import association_loss, contrastive_loss, temporal_loss
 from ..network import TrackFishNet
 from .settings import TrainingSettings
 from .temporal import GroupTable, link_groups
 from .training_scenes import TrainingScene
-
-CAMERA = 4  # column of the raw features that holds the camera's number
 
 
 @dataclass
@@ -207,7 +206,7 @@ def augment(
         keep &= rng.random(keep.shape) >= settings.drop_detections
     if settings.shuffle_cameras and len(scene.rig) > 1:
         order = rng.permutation(len(scene.rig)).astype(np.float32)
-        index = np.rint(tokens[..., CAMERA] * (len(order) - 1)).astype(np.int64)
-        tokens[..., CAMERA] = order[index] / (len(order) - 1)
+        index = np.rint(tokens[..., Raw.CAMERA] * (len(order) - 1)).astype(np.int64)
+        tokens[..., Raw.CAMERA] = order[index] / (len(order) - 1)
     if settings.jitter:
         scene.jitter(frames, tokens, settings.jitter * rng.standard_normal((*keep.shape, 2)))

@@ -1,6 +1,7 @@
 """Which groups of successive frames are one animal, for the temporal loss (paper, section 3.7 and its appendix)."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -53,6 +54,18 @@ class GroupTable:
         )
 
 
+class _Gates(NamedTuple):
+    """What two groups of one animal may differ by, and how it is weighed: see `LinkSettings`."""
+
+    weight_distance: float
+    weight_similarity: float
+    max_distance: float
+    min_similarity: float
+    gap_distance_scale: float
+    gap_similarity_drop: float
+    similarity_floor: float
+
+
 def link_groups(
     table: GroupTable, begin: int, link: LinkSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
@@ -61,24 +74,16 @@ def link_groups(
     Frame by frame: Hungarian with the frame before, then, for groups left over, the cheapest partner in the newest of
     the earlier frames of the memory that has one within the gates, relaxed by the gap.
     """
-    gates = np.array(
-        [
-            link.weight_distance,
-            link.weight_similarity,
-            link.max_distance,
-            link.min_similarity,
-            link.gap_distance_scale,
-            link.gap_similarity_drop,
-            link.similarity_floor,
-        ]
-    )
+    gates = _Gates(*(float(getattr(link, name)) for name in _Gates._fields))
     return _links(  # type: ignore[no-any-return]
         table.frame, table.offsets, table.position, table.embedding, table.confidence, begin, link.memory, gates
     )
 
 
 @njit(cache=True, nogil=True)
-def _links(frame, offsets, position, embedding, confidence, begin, memory, gates):  # type: ignore[no-untyped-def]
+def _links(  # type: ignore[no-untyped-def]
+    frame, offsets, position, embedding, confidence, begin, memory, gates: _Gates
+):
     total = offsets[-1]
     early = np.empty(total, np.int64)
     late = np.empty(total, np.int64)
@@ -94,8 +99,8 @@ def _links(frame, offsets, position, embedding, confidence, begin, memory, gates
                 break
             if a1 == a0:
                 continue
-            far = gates[2] * (1 + gates[4] * gap)
-            like = max(gates[6], gates[3] - gates[5] * gap)
+            far = gates.max_distance * (1 + gates.gap_distance_scale * gap)
+            like = max(gates.similarity_floor, gates.min_similarity - gates.gap_similarity_drop * gap)
             cost = np.empty((a1 - a0, b1 - b0))
             good = np.zeros((a1 - a0, b1 - b0), np.bool_)
             for i in range(a1 - a0):
@@ -109,7 +114,7 @@ def _links(frame, offsets, position, embedding, confidence, begin, memory, gates
                     for k in range(embedding.shape[1]):
                         dot += embedding[a0 + i, k] * embedding[b0 + j, k]
                     distance = np.sqrt(square)
-                    cost[i, j] = gates[0] * distance / far + gates[1] * (1 - dot)
+                    cost[i, j] = gates.weight_distance * distance / far + gates.weight_similarity * (1 - dot)
                     good[i, j] = distance < far and dot > like
             if gap == 0:
                 partner = assign(cost)

@@ -12,7 +12,7 @@ from ....cameras.kernels import ray_one
 from ....cameras.perturb import perturb_rig
 from ....core.errors import InputError
 from ....recordings import Detections, Recording
-from ..features import raw_features, read_features
+from ..features import Raw, raw_features, read_features
 from ..labels import PseudoLabels
 
 F32 = NDArray[np.float32]
@@ -191,9 +191,9 @@ def _jitter(packed, sizes, camera, offsets, frames, tokens, shift):  # type: ign
         begin = offsets[frames[b]]
         for i in range(offsets[frames[b] + 1] - begin):
             c = camera[begin + i]
-            u = tokens[b, i, 0] + shift[b, i, 0] * tokens[b, i, 2]
-            v = tokens[b, i, 1] + shift[b, i, 1] * tokens[b, i, 3]
+            u = tokens[b, i, Raw.U] + shift[b, i, 0] * tokens[b, i, Raw.WIDTH]
+            v = tokens[b, i, Raw.V] + shift[b, i, 1] * tokens[b, i, Raw.HEIGHT]
             _, _, _, dx, dy, dz, ok = ray_one(packed[c], u * sizes[c, 0], v * sizes[c, 1])
             if ok:
-                tokens[b, i, 0], tokens[b, i, 1] = u, v
-                tokens[b, i, 6], tokens[b, i, 7], tokens[b, i, 8] = dx, dy, dz
+                tokens[b, i, Raw.U], tokens[b, i, Raw.V] = u, v
+                tokens[b, i, Raw.RAY_X], tokens[b, i, Raw.RAY_Y], tokens[b, i, Raw.RAY_Z] = dx, dy, dz

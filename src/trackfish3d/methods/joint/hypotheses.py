@@ -1,0 +1,214 @@
+"""What each track may be in a frame: sets of detections, at most one a view, found by a beam over the views."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.compiled import inner, kernel
+from ...maths.order import descending
+from .arguments import Array, Beliefs, Flags, Ints, Predicted, Readings
+from .cues import likeness
+from .kernels import absorb, innovation
+
+_MOST_VIEW = 8  # detections of one view that come into question for a track; the nearest ones
+_BEAM = 48  # partial sets kept while views are added
+
+
+class _Near(NamedTuple):
+    """Detections near a track in a view, nearest first, (K,) each: row, squared innovation, cues."""
+
+    row: Ints
+    far: Array
+    cue: Array
+
+
+class _Beam(NamedTuple):
+    """Partial sets of one track, before and after a view: x (2, W, 3), P (2, W, 3, 3), weight (2, W), sets (2, W, C).
+
+    ``prior`` (3, 3) is the covariance before any view.
+    """
+
+    x: Array
+    P: Array
+    weight: Array
+    sets: Ints
+    prior: Array
+
+
+@kernel
+def hypotheses(
+    tracks: Predicted, readings: Readings, free: Flags, beliefs: Beliefs, gate: float
+) -> tuple[Ints, Ints, Array]:
+    """List what each track may be in this frame: sets of detections, at most one a view, with their likelihoods.
+
+    Parameters
+    ----------
+    tracks : predicted, with where they should be seen.
+    readings : detections of the frame.
+    free : (N,) detections that may be used.
+    beliefs : chances and scales.
+    gate : largest squared innovation.
+
+    Returns
+    -------
+    owner : (H,) track, ascending.
+    members : (H, C) detection or -1.
+    weight : (H,) log-likelihood ratio against "all its detections are false". Each track has the empty set as its
+        first hypothesis.
+    """
+    n_tracks, n_views = tracks.seen.shape
+    room = n_tracks * (_BEAM + 1)
+    owner, members, weight = np.empty(room, np.int64), np.empty((room, n_views), np.int64), np.empty(room)
+    near = _Near(np.empty(_MOST_VIEW, np.int64), np.empty(_MOST_VIEW), np.empty(_MOST_VIEW))
+    width = _BEAM * (_MOST_VIEW + 1)
+    sets = np.empty((2, width, n_views), np.int64)
+    beam = _Beam(np.empty((2, width, 3)), np.empty((2, width, 3, 3)), np.empty((2, width)), sets, np.empty((3, 3)))
+    count = 0
+    for t in range(n_tracks):
+        side, size = _start(beam, tracks, t)
+        nothing = 0.0
+        for c in range(n_views):
+            if not tracks.seen[t, c]:
+                continue
+            lost = math.log(max(1.0 - tracks.found[t, c], 1e-6))
+            nothing += lost
+            k = _nearest(near, beam.prior, tracks, t, c, readings, free, gate)
+            if k == 0:
+                for p in range(size):
+                    beam.weight[side, p] += lost
+                continue
+            _cues(near, k, tracks, t, c, readings, beliefs.scales)
+            gained = math.log(max(tracks.found[t, c], 1e-6)) - beliefs.log_clutter[c]
+            size = _extend(beam, side, size, near, k, tracks, t, c, readings, lost, gained)
+            side = 1 - side
+            if size > _BEAM:
+                size = _prune(beam, side, size)
+        begin, count = count, count + 1
+        weight[begin] = nothing
+        for c in range(n_views):
+            members[begin, c] = -1
+        for p in range(size):
+            if _empty(beam, side, p) or beam.weight[side, p] < nothing:
+                continue  # explains less than saying nothing
+            weight[count] = beam.weight[side, p]
+            for c in range(n_views):
+                members[count, c] = beam.sets[side, p, c]
+            count += 1
+        for h in range(begin, count):
+            owner[h] = t
+    return owner[:count], members[:count], weight[:count]
+
+
+@inner
+def _start(beam: _Beam, tracks: Predicted, t: int) -> tuple[int, int]:
+    """Begin with the empty set and the predicted position; returns side and number of the sets."""
+    beam.weight[0, 0] = 0.0
+    for c in range(beam.sets.shape[2]):
+        beam.sets[0, 0, c] = -1
+    for i in range(3):
+        beam.x[0, 0, i] = tracks.state[t, i]
+        for j in range(3):
+            beam.P[0, 0, i, j] = beam.prior[i, j] = tracks.cov[t, i, j]
+    return 0, 1
+
+
+@inner
+def _nearest(
+    near: _Near, prior: Array, tracks: Predicted, t: int, c: int, readings: Readings, free: Flags, gate: float
+) -> int:
+    """Fill row and far of ``near`` with the free detections of view c within the gate; returns how many."""
+    k = 0
+    for d in range(readings.begin[c], readings.begin[c + 1]):
+        if not free[d]:
+            continue
+        z = readings.u[d], readings.v[d], readings.noise[d]
+        far = innovation(prior, tracks.pixel[t, c], tracks.J[t, c], z[0], z[1], z[2])
+        if far < gate and (k < _MOST_VIEW or far < near.far[k - 1]):
+            at = min(k, _MOST_VIEW - 1)
+            while at > 0 and near.far[at - 1] > far:
+                near.row[at], near.far[at] = near.row[at - 1], near.far[at - 1]
+                at -= 1
+            near.row[at], near.far[at] = d, far
+            k = min(k + 1, _MOST_VIEW)
+    return k
+
+
+@inner
+def _cues(near: _Near, k: int, tracks: Predicted, t: int, c: int, readings: Readings, scales: Array) -> None:
+    """Fill the cues of the first k of ``near``."""
+    for i in range(k):
+        d = near.row[i]
+        look = readings.log_size[d], readings.axis[d]
+        before = tracks.size[t, c], tracks.axis[t, c], tracks.last[t, c]
+        near.cue[i] = likeness(readings.number, look[0], look[1], before[0], before[1], before[2], scales)
+
+
+@inner
+def _copy(beam: _Beam, side: int, p: int, new: int, n: int) -> None:
+    """Copy the set p of one side to the place n of the other or the same."""
+    beam.weight[new, n] = beam.weight[side, p]
+    for c in range(beam.sets.shape[2]):
+        beam.sets[new, n, c] = beam.sets[side, p, c]
+    for i in range(3):
+        beam.x[new, n, i] = beam.x[side, p, i]
+        for j in range(3):
+            beam.P[new, n, i, j] = beam.P[side, p, i, j]
+
+
+@inner
+def _extend(
+    beam: _Beam,
+    side: int,
+    size: int,
+    near: _Near,
+    k: int,
+    tracks: Predicted,
+    t: int,
+    c: int,
+    readings: Readings,
+    lost: float,
+    gained: float,
+) -> int:
+    """Write every set of one side, with nothing and with each near detection of view c, to the other; how many."""
+    new = 1 - side
+    for p in range(size):
+        n = p * (k + 1)
+        _copy(beam, side, p, new, n)
+        beam.weight[new, n] += lost
+        for i in range(k):
+            d = near.row[i]
+            n += 1
+            _copy(beam, side, p, new, n)
+            beam.sets[new, n, c] = d
+            z = readings.u[d], readings.v[d], readings.noise[d]
+            x, P, x0 = beam.x[new, n], beam.P[new, n], tracks.state[t, :3]
+            density = absorb(x, P, x0, tracks.pixel[t, c], tracks.J[t, c], z[0], z[1], z[2])
+            beam.weight[new, n] = beam.weight[side, p] + density + gained + near.cue[i]
+    return size * (k + 1)
+
+
+@inner
+def _prune(beam: _Beam, side: int, size: int) -> int:
+    """Keep the likeliest sets in their order, in place; the empty set may go, for it is a hypothesis anyway."""
+    order = descending(beam.weight[side, :size])
+    kept = np.zeros(size, np.bool_)
+    for i in range(_BEAM):
+        kept[order[i]] = True
+    n = 0
+    for p in range(size):
+        if kept[p]:
+            order[n] = p
+            n += 1
+    for i in range(_BEAM):
+        if order[i] != i:
+            _copy(beam, side, order[i], side, i)
+    return _BEAM
+
+
+@inner
+def _empty(beam: _Beam, side: int, p: int) -> bool:
+    last = -1
+    for c in range(beam.sets.shape[2]):
+        last = max(last, beam.sets[side, p, c])
+    return last < 0
