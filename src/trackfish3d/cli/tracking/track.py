@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from ... import __version__
+from ...core.compiled import compiling
 from ...core.errors import InputError
 from ...core.files import atomic_path
 from ...methods.base import LEARN_EPOCHS, Method, setting_names, setting_values
@@ -50,11 +51,9 @@ def command(
         console.print(f"camera {name} has no detections", highlight=False)
     ready = chosen.resolve(source.rig, detections) if len(detections) and len(source.rig) > 1 else chosen
     print(f"{method}: {_line(changed_settings(ready))}")
-    with Progress(
-        TextColumn("frames"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn(), console=console,
-        transient=True,
-    ) as bar:  # fmt: skip
-        task = bar.add_task("track", total=None)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bar, compiling(_Compiling(bar)):
+        task = bar.add_task("frames", total=None)
         tracks = ready.track(
             source.rig, detections, source.fps, lambda done, total: bar.update(task, completed=done, total=total)
         )
@@ -151,6 +150,21 @@ def _observed(tracks: Tracks) -> float:
 def _line(settings: dict[str, Any]) -> str:
     texts = [f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in settings.items()]
     return ", ".join(texts) or "all settings are the defaults"
+
+
+class _Compiling:
+    """Say once that kernels are being compiled, and show how many are done."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.task: TaskID | None = None
+
+    def __call__(self, done: int) -> None:
+        """Take the number of kernels that are done."""
+        if self.task is None:
+            self.bar.console.print("compiling, once ('trackfish3d warmup' does it beforehand)", highlight=False)
+            self.task = self.bar.add_task("kernels", total=None)
+        self.bar.update(self.task, completed=done)
 
 
 class _Rate(TextColumn):

@@ -1,0 +1,24 @@
+"""``trackfish3d warmup``: compile once, so that the first recording does not wait."""
+
+import time
+
+from rich.console import Console
+
+from ...core.compiled import compiling
+from ...methods.warmup import warm_up
+from ..bars import compile_bar
+
+
+def command() -> None:
+    """Compile what tracking needs, once after installation; `track` would do it otherwise."""
+    counted: list[int] = [0]
+    began = time.process_time()
+    with compile_bar(Console(stderr=True)) as bar:
+
+        def tell(done: int) -> None:
+            counted[0] = done
+            bar(done)
+
+        with compiling(tell):
+            warm_up()
+    print(f"{counted[0]} kernels compiled in {time.process_time() - began:.0f} s" if counted[0] else "ready")
