@@ -56,15 +56,16 @@ def test_mistakes_are_one_line(school, tmp_path, capsys):
     assert not (tmp_path / "a.safetensors").exists()
 
 
-def test_bonds_are_added_to_sets_and_shared_fairly():
-    from trackfish3d.methods.joint.pair_odds import NO_ODDS, PairOdds, add_pair_odds
+def test_pair_odds_are_added_to_sets_and_shared_fairly():
+    from trackfish3d.methods.joint.arguments import NO_ODDS, PairOdds
+    from trackfish3d.methods.joint.hypotheses import add_pair_odds
 
-    bonds = PairOdds.of(16, np.array([11, 10, 10]), np.array([12, 12, 11]), np.array([4.0, 2.0, 1.0]))
+    odds = PairOdds.of(16, np.array([11, 10, 10]), np.array([12, 12, 11]), np.array([4.0, 2.0, 1.0]))
     sets = np.array([[0, 1, 2], [0, -1, 2], [-1, 1, -1], [-1, -1, -1], [3, 1, -1]])
     value = np.full(5, 10.0)
-    add_pair_odds(value, sets, 10, *bonds)
+    add_pair_odds(value, sets, 10, odds)
     np.testing.assert_allclose(value, [10 + 7 / 2, 12, 10, 10, 10])
-    add_pair_odds(value, sets, 10, *NO_ODDS)
+    add_pair_odds(value, sets, 10, NO_ODDS)
     np.testing.assert_allclose(value, [13.5, 12, 10, 10, 10])
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trackfish3d.maths.order import begins, descending, grouped
+from trackfish3d.maths.order import begins, descending, doubled, grouped
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 64, 433])
@@ -23,3 +23,12 @@ def test_labels_are_grouped_in_order(n):
     np.testing.assert_array_equal(order, np.argsort(label, kind="stable"))
     np.testing.assert_array_equal(begin, np.searchsorted(np.sort(label), np.arange(8)))
     np.testing.assert_array_equal(begins(np.sort(label), 7), begin)
+
+
+@pytest.mark.parametrize("kind", [float, np.int64])
+def test_a_list_grows_and_keeps_what_it_has(kind):
+    values = np.arange(5, dtype=kind)
+    grown = doubled(values)
+    assert grown.dtype == values.dtype
+    assert len(grown) == 10
+    np.testing.assert_array_equal(grown[:5], values)

@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ..core.compiled import KERNEL
 from .layout import (
     ABOVE,
     CENTRE,
@@ -46,7 +47,7 @@ def _refract(dx, dy, dz, nx, ny, nz, ratio):  # type: ignore[no-untyped-def]
     return ratio * dx + s * nx, ratio * dy + s * ny, ratio * dz + s * nz, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def cast(cam, dx, dy, dz):  # type: ignore[no-untyped-def]
     """Follow a unit direction (world) from the camera's centre through all interfaces."""
     ox, oy, oz = cam[CENTRE], cam[CENTRE + 1], cam[CENTRE + 2]
@@ -65,7 +66,7 @@ def cast(cam, dx, dy, dz):  # type: ignore[no-untyped-def]
     return ox, oy, oz, dx, dy, dz, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def ray_one(cam, u, v):  # type: ignore[no-untyped-def]
     """Pixel to ray in the animals' medium: origin on the last interface (or the centre), unit direction."""
     yd = (v - cam[CY]) / cam[FY]
@@ -84,7 +85,7 @@ def ray_one(cam, u, v):  # type: ignore[no-untyped-def]
     return ox, oy, oz, dx, dy, dz, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _leave_parallel(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """Direction at the camera of the path to a point behind parallel interfaces.
 
@@ -133,7 +134,7 @@ def _leave_parallel(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     return lx * k - nx * cosine, ly * k - ny * cosine, lz * k - nz * cosine, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _miss(cam, dx, dy, dz, x, y, z, margin, ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     """How far the refracted path of a direction passes a point, along two axes across the line of sight."""
     ox, oy, oz, rx, ry, rz, ok = cast(cam, dx, dy, dz)
@@ -143,7 +144,7 @@ def _miss(cam, dx, dy, dz, x, y, z, margin, ax, ay, az, bx, by, bz):  # type: ig
     return mx * ax + my * ay + mz * az, mx * bx + my * by + mz * bz, ok and along >= -margin
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _leave_general(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """As `_leave_parallel` for interfaces that are not parallel: a two-dimensional Newton on the direction."""
     cx, cy, cz = cam[CENTRE], cam[CENTRE + 1], cam[CENTRE + 2]
@@ -186,13 +187,13 @@ def _unit(x, y, z):  # type: ignore[no-untyped-def]
     return x * s, y * s, z * s
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def project_one(cam, x, y, z):  # type: ignore[no-untyped-def]
     """World point to pixel; the last value is False where the camera cannot see that point."""
     return project_within(cam, x, y, z, 0.0)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def project_within(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """As `project_one`, also for points a little in front of the last interface, where noise puts fish at the glass.
 
@@ -232,7 +233,7 @@ def project_within(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     return cam[FX] * px + cam[SKEW] * py + cam[CX], cam[FY] * py + cam[CY], True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def project_many(cam, points):  # type: ignore[no-untyped-def]
     """(N, 3) world points to (N, 2) pixels, NaN where not visible."""
     out = np.empty((points.shape[0], 2))
@@ -244,7 +245,7 @@ def project_many(cam, points):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def project_each(packed, camera, points):  # type: ignore[no-untyped-def]
     """(N, 3) world points to (N, 2) pixels, each in its camera (N,) of the packed ones; NaN where not visible."""
     out = np.full((points.shape[0], 2), np.nan)
@@ -255,7 +256,7 @@ def project_each(packed, camera, points):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def rays_many(cam, pixels):  # type: ignore[no-untyped-def]
     """(N, 2) pixels to origins (N, 3), directions (N, 3) and validity (N,)."""
     n = pixels.shape[0]
@@ -270,7 +271,7 @@ def rays_many(cam, pixels):  # type: ignore[no-untyped-def]
     return origin, direction, valid
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def undistort_pixel(cam, u, v):  # type: ignore[no-untyped-def]
     """Pixel of a lens without distortion and the same K, NaN where there is none."""
     yd = (v - cam[CY]) / cam[FY]
@@ -281,7 +282,7 @@ def undistort_pixel(cam, u, v):  # type: ignore[no-untyped-def]
     return cam[FX] * x + cam[SKEW] * y + cam[CX], cam[FY] * y + cam[CY]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def undistort_many(cam, pixels):  # type: ignore[no-untyped-def]
     """(N, 2) pixels to the pixels of a lens without distortion and the same K, NaN where there is none."""
     out = np.empty((pixels.shape[0], 2))

@@ -7,6 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.compiled import KERNEL
 from .kernels import GLASS_MARGIN, project_within, ray_one
 from .rig import CameraRig
 
@@ -51,7 +52,7 @@ def pair_residuals(rig: CameraRig, camera: ArrayLike, pixels: ArrayLike, boxes: 
     return PairResiduals(gap, error, inside)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _fan(cam, u, v, ray, fan):  # type: ignore[no-untyped-def]
     """How the ray of a pixel moves with it: fills `ray` (6,) with origin and direction, and `fan` (21,).
 
@@ -80,7 +81,7 @@ def _fan(cam, u, v, ray, fan):  # type: ignore[no-untyped-def]
     return ok
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def fans(cam, pixels, ray, fan):  # type: ignore[no-untyped-def]
     """Fill rays (6, N) and fans (N, 21; see `_fan`) of all pixels (N, 2) of a camera; NaN where there is no ray."""
     line = np.empty(6)
@@ -90,7 +91,7 @@ def fans(cam, pixels, ray, fan):  # type: ignore[no-untyped-def]
             ray[k, i] = line[k] if ok else np.nan
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
     """All pairs of detections sorted by camera."""
     n = camera.shape[0]
@@ -114,7 +115,7 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
     return gap, error, inside
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def meet(rays, i, others, first, last, fan, du, dv, gap, error, base):  # type: ignore[no-untyped-def]
     """Pair ray i of `rays` (6, N) with `others` (6, M), first to last.
 
@@ -154,7 +155,7 @@ def meet(rays, i, others, first, last, fan, du, dv, gap, error, base):  # type: 
         error[at] = math.sqrt(u * u + v * v)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _contain(cam, pixel, box, ray, i, first, last, du, dv, inside):  # type: ignore[no-untyped-def]
     """Whether each midpoint falls into the box; projected in full where the first order may be wrong."""
     left, right = box[0] - pixel[0], box[2] - pixel[0]
@@ -169,7 +170,7 @@ def _contain(cam, pixel, box, ray, i, first, last, du, dv, inside):  # type: ign
             inside[k] = ok and box[0] <= u <= box[2] and box[1] <= v <= box[3]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _midpoint(one, other):  # type: ignore[no-untyped-def]
     """Midpoint of the shortest segment between two rays (6,)."""
     ex, ey, ez = other[0] - one[0], other[1] - one[1], other[2] - one[2]

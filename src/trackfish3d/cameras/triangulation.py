@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.compiled import KERNEL
 from ..core.errors import InputError
 from .kernels import GLASS_MARGIN, project_within, ray_one, undistort_pixel
 from .layout import FX
@@ -115,7 +116,7 @@ def triangulate_ml(
     return Triangulation(points, covariance, error, valid)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _smallest4(a, q):  # type: ignore[no-untyped-def]
     """Column of `q` (4, 4) that is the eigenvector of least eigenvalue of a symmetric `a` (4, 4); both are used up.
 
@@ -156,7 +157,7 @@ def _smallest4(a, q):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-def]
     n = offsets.shape[0] - 1
     points = np.full((n, 3), np.nan)
@@ -184,7 +185,7 @@ def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-
     return points
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def solve3(a, b):  # type: ignore[no-untyped-def]
     """Solve a symmetric 3 x 3 system by cofactors: returns x, y, z and whether the matrix is regular."""
     c00 = a[1, 1] * a[2, 2] - a[1, 2] * a[1, 2]
@@ -203,7 +204,7 @@ def solve3(a, b):  # type: ignore[no-untyped-def]
     return x, y, z, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def nearest_to_rays(origins, directions, begin, end, a, b):  # type: ignore[no-untyped-def]
     """Least-squares point of rays begin..end; `a` (3, 3) and `b` (3,) are scratch. Returns x, y, z, gap, ok."""
     a[:] = 0.0
@@ -226,7 +227,7 @@ def nearest_to_rays(origins, directions, begin, end, a, b):  # type: ignore[no-u
     return x, y, z, math.sqrt(total / (end - begin)), True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _rays(origins, directions, offsets):  # type: ignore[no-untyped-def]
     n = offsets.shape[0] - 1
     points = np.empty((n, 3))
@@ -239,7 +240,7 @@ def _rays(origins, directions, offsets):  # type: ignore[no-untyped-def]
     return points, gap
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def information(packed, pixels, camera, sigma, begin, end, x, h, a, b):  # type: ignore[no-untyped-def]
     """Gauss-Newton normal matrix `a` (3, 3) and right side `b` (3,) at x.
 
@@ -278,7 +279,7 @@ def information(packed, pixels, camera, sigma, begin, end, x, h, a, b):  # type:
     return cost, pixel_error, True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _maximum_likelihood(packed, pixels, camera, offsets, sigma):  # type: ignore[no-untyped-def]
     n = offsets.shape[0] - 1
     points = np.full((n, 3), np.nan)

@@ -95,6 +95,18 @@ class Bars:
         """
         self.console.print(line)
 
+    def compiled(self, done: int) -> None:
+        """Say once that kernels are being compiled, and show how many are done.
+
+        Parameters
+        ----------
+        done : kernels that are compiled.
+        """
+        if "kernels" not in self._tasks:
+            self.say("compiling, once ('trackfish3d warmup' does it beforehand)")
+            self.start("kernels")
+        self._bars.update(self._tasks["kernels"], completed=done)
+
     def in_turn(self, what: str, done: int, total: int) -> None:
         """Show one bar for many pieces of work that come one after the other, under the name of the latest.
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "train": "tracking.train",
     "learn": "tracking.learn",
     "track": "tracking.track",
+    "warmup": "tracking.warmup",
     "evaluate": "results.evaluate",
     "analyse": "results.analyse",
     "report": "results.report",

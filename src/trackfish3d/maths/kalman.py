@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..core.compiled import KERNEL
+
 Array = NDArray[np.float64]
 
 
@@ -43,7 +45,7 @@ def initial_states(position: Array, noise: MotionNoise, covariance: Array | None
     return state, P
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def predict(state, P, dt, q):  # type: ignore[no-untyped-def]
     """Move states (N, 6) and covariances (N, 6, 6) ahead by ``dt`` frames (N,), in place."""
     for n in range(state.shape[0]):
@@ -61,7 +63,7 @@ def predict(state, P, dt, q):  # type: ignore[no-untyped-def]
             P[n, 3 + i, 3 + i] += q * t
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def update(state, P, measured, R):  # type: ignore[no-untyped-def]
     """Correct states (N, 6) and covariances (N, 6, 6) by positions (N, 3) of covariance (N, 3, 3), in place.
 

@@ -1,4 +1,4 @@
-"""Sorting and grouping inside Numba kernels."""
+"""Sorting, grouping and growing inside Numba kernels."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,3 +68,12 @@ def grouped(label: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], ND
         order[free[label[i]]] = i
         free[label[i]] += 1
     return order, begin
+
+
+@kernel
+def doubled(values: NDArray) -> NDArray:
+    """Return an array (2 N,) that begins with these values (N,), for a list that grows."""
+    out = np.empty(2 * values.shape[0], values.dtype)
+    for i in range(values.shape[0]):
+        out[i] = values[i]
+    return out

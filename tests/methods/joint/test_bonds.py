@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.joint.pair_odds import NO_ODDS, PairOdds, add_pair_odds
+from trackfish3d.methods.joint.arguments import NO_ODDS, PairOdds
+from trackfish3d.methods.joint.hypotheses import add_pair_odds
 
 
 def test_pairs_of_a_set_count_once_each_and_views_share():

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ...core.compiled import compiling
 from ...core.errors import InputError
 from ...core.lock import locked
 from ...core.settings import parse_settings, setting_names, setting_values
@@ -50,7 +51,7 @@ def command(
     if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".pq"):
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
     with locked(source.folder) if out is None else nullcontext():
-        with Bars() as bars:
+        with Bars() as bars, compiling(bars.compiled):
             for name in _dark(source):
                 bars.say(f"camera {name} has no detections")
             result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))

@@ -138,3 +138,25 @@ class Sightings(NamedTuple):
         """Room for so many."""
         members = np.empty((room, views), np.int64)
         return cls(members, np.empty(room), np.empty((room, 3)), np.empty((room, 3, 3)))
+
+
+class PairOdds(NamedTuple):
+    """Log-likelihood ratios of pairs of detections of one recording.
+
+    begin (N + 1,) : first entry of each detection; partner (M,) detections of later rows, ascending; odds (M,).
+    A pair without an entry is one about which nothing is known.
+    """
+
+    begin: Ints
+    partner: Ints
+    odds: Array
+
+    @classmethod
+    def of(cls, count: int, first: Ints, second: Ints, odds: NDArray[np.floating]) -> "PairOdds":
+        """Sort pairs (P,) of ``count`` detections, first before second."""
+        order = np.lexsort((second, first))
+        begin = np.searchsorted(first[order], np.arange(count + 1))
+        return cls(begin.astype(np.int64), second[order].astype(np.int64), odds[order].astype(np.float64))
+
+
+NO_ODDS = PairOdds(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))

@@ -13,7 +13,7 @@ from ...maths.kalman import predict
 from .arguments import Array, Beliefs, Flags, FutureFrames, Ints, Predicted, Rig, Sightings
 from .confirmation import duplicates, explain
 from .cues import chances, typical_size
-from .hypotheses import hypotheses
+from .hypotheses import add_pair_odds, hypotheses
 from .initiation import Birth, initiate
 from .kernels import add_dart, correct, look
 from .live_tracks import FrameLog, LiveTracks
@@ -21,7 +21,6 @@ from .lookahead import Search, alternatives, compare
 from .model import TrackingModel
 from .observations import FrameObservations, Observations
 from .packing import pack
-from .pair_odds import add_pair_odds
 from .settings import JointSettings
 
 Hypotheses = tuple[Ints, Ints, Array, Flags]

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...core.compiled import inner, kernel
 from ...maths.order import descending
-from .arguments import Array, Beliefs, Flags, Ints, Predicted, Readings
+from .arguments import Array, Beliefs, Flags, Ints, PairOdds, Predicted, Readings
 from .cues import likeness
 from .kernels import absorb, innovation
 
@@ -212,3 +212,32 @@ def _empty(beam: _Beam, side: int, p: int) -> bool:
     for c in range(beam.sets.shape[2]):
         last = max(last, beam.sets[side, p, c])
     return last < 0
+
+
+@kernel
+def add_pair_odds(value: Array, sets: Ints, start: int, pairs: PairOdds) -> None:
+    """Add to value (H,), in place, the pair odds within sets (H, C) of detections, from row ``start``; -1 for none.
+
+    The sum over pairs is divided by the number of views less one. Pairs of a set share their detections, and a set of
+    k views has k (k - 1) / 2 of them: undivided, large sets would be paid many times for the same agreement.
+    """
+    if pairs.begin.shape[0] == 0:
+        return
+    views = sets.shape[1]
+    for h in range(sets.shape[0]):
+        total, count = 0.0, 0
+        for a in range(views):
+            if sets[h, a] < 0:
+                continue
+            count += 1
+            one = sets[h, a] + start
+            for b in range(a + 1, views):
+                if sets[h, b] < 0:
+                    continue
+                other = sets[h, b] + start
+                for k in range(pairs.begin[one], pairs.begin[one + 1]):
+                    if pairs.partner[k] == other:
+                        total += pairs.odds[k]
+                        break
+        if count > 1:
+            value[h] += total / (count - 1)

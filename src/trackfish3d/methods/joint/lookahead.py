@@ -11,12 +11,11 @@ import numpy as np
 from ...core.compiled import inner, kernel
 from ...maths.kalman import predict
 from ...maths.order import begins
-from .arguments import Array, Beliefs, Columns, Flags, FutureFrames, Ints, Predicted, Readings, Rig
+from .arguments import Array, Beliefs, Columns, Flags, FutureFrames, Ints, PairOdds, Predicted, Readings, Rig
 from .cues import chances
-from .hypotheses import hypotheses
+from .hypotheses import add_pair_odds, hypotheses
 from .kernels import correct, look
 from .packing import components, pack
-from .pair_odds import PairOdds, add_pair_odds
 
 _SETTLED = 30.0  # log-likelihood by which one reading must lead to be taken at once
 _MOST_GROUP = 24  # tracks that are packed again; in a larger component, those nearest by shared detections

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
-from .arguments import Columns, Lines, Readings
+from .arguments import NO_ODDS, Columns, Lines, PairOdds, Readings
 from .cues import ROUND
 from .model import TrackingModel
-from .pair_odds import NO_ODDS, PairOdds
 
 Array = NDArray[np.float64]
 FLOOR_PX = 0.5  # no detector is better than this

@@ -7,7 +7,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ....core.compiled import KERNEL
 from ....maths.assignment import assign
+from ....maths.order import doubled
 from ..model import TrackingModel
 from ..settings import JointSettings
 from .borders import Borders
@@ -35,7 +37,7 @@ class Swaps:
         return len(self.odds)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, q, share, dart, least):  # type: ignore[no-untyped-def]
     """All moments at which exchanging the futures of two tracks is not out of the question.
 
@@ -74,9 +76,7 @@ def swap_odds(name, frame, by_frame, past, past_cov, future, future_cov, reach, 
                 if changed - kept < least:
                     continue
                 if count == odds.shape[0]:
-                    one = np.append(one, np.empty_like(one))
-                    other = np.append(other, np.empty_like(other))
-                    odds = np.append(odds, np.empty_like(odds))
+                    one, other, odds = doubled(one), doubled(other), doubled(odds)
                 one[count], other[count], odds[count] = i, j, changed - kept
                 count += 1
         begin = end
@@ -121,7 +121,7 @@ def find_swaps(
     )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def link_density(name, frame, past, past_cov, future, future_cov, q, share, dart):  # type: ignore[no-untyped-def]
     """(N,) log density that the row before, with all its past, becomes each row, with all its future; inf for first."""
     out = np.full(frame.shape[0], np.inf)
@@ -197,7 +197,7 @@ def stitch(
     return new, strength
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def link_odds(start, end, past, past_cov, future, future_cov, most_gap, q, share, dart):  # type: ignore[no-untyped-def]
     """(T, T) log density that the end of track i becomes the start of track j; -inf where time forbids it."""
     n = start.shape[0]
