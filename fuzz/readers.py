@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 from tests.recordings.worlds import make_rig
-from trackfish3d.cli.stages import Journal
 
 from trackfish3d.calibration.tank import read_tank
 from trackfish3d.cameras.formats import read_calibration
 from trackfish3d.core.errors import InputError
-from trackfish3d.methods.base import make_settings
+from trackfish3d.core.resume import Journal
+from trackfish3d.core.settings import make_settings
 from trackfish3d.methods.registry import method_class, method_names
 from trackfish3d.recordings import Recording, read_tracks
 from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
@@ -132,7 +132,7 @@ def _recording(folder: Path) -> Iterator[str]:
 
 def _side_files(folder: Path) -> Iterator[str]:
     settings_of(folder)
-    Journal(folder)
+    Journal(folder / "run.json")
     read_figures(folder, folder / "tracks.parquet", None)  # type: ignore[arg-type]
     yield from ()
 

@@ -45,7 +45,7 @@ def detections(folder: Path) -> dict[str, Path]:
     (folder / "xypts.csv").write_text("pt1_cam1_X,pt1_cam1_Y,pt2_cam2_X,pt2_cam2_Y\n1,2,3,4\nNaN,NaN,5,6\n")
     (folder / "labels").mkdir()
     yolo = folder / "labels" / "7.txt"
-    yolo.write_text("0 0.5 0.5 0.1 0.1 0.9\n0 0.1 0.1 0.2 0.1 0.2 0.2\n0 0.1 0.1 0.2 0.1 0.2 0.2 0.5 3\n")
+    yolo.write_text("0 0.5 0.5 0.1 0.1 0.9\n0 0.1 0.1 0.2 0.1 0.2 0.2\n0 0.1 0.1 0.2 0.1 0.2 0.2 0.5\n")
     made = {
         "csv": write_csv(found, folder / "d.csv"),
         "parquet": folder / "d.parquet",

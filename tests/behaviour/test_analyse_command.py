@@ -99,12 +99,12 @@ def test_netcdf_is_laid_out_as_movement_wants_it(school, tmp_path):
     xr = pytest.importorskip("xarray", reason="xarray is not installed")
     assert run(school.folder, "--out", tmp_path / "o", "--netcdf") == 0
     with xr.open_dataset(tmp_path / "o" / "behaviour.nc") as found:
-        assert found.position.dims == ("time", "space", "keypoints", "individuals")
+        assert found.position.dims == ("time", "space", "keypoint", "individual")
         assert found.attrs["ds_type"] == "poses"
         assert found.attrs["source_software"] == "TrackFish3D"
         points = pq.read_table(tmp_path / "o" / "points.parquet")
         one = points.filter(np.asarray(points["track"]) == 3)
-        at = found.sel(individuals="track_3", keypoints="centroid")
+        at = found.sel(individual="track_3", keypoint="centroid")
         assert at.speed.values[one["frame"].to_numpy()] == pytest.approx(one["speed_unit_per_s"].to_numpy())
         assert float(found.time[1] - found.time[0]) == pytest.approx(1 / 30)
 

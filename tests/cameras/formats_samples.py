@@ -187,6 +187,40 @@ def write_plain(r, path, bare=False):
     path.write_text(json.dumps(keys if bare else whole, indent=1))
 
 
+def vicon_terms(camera, focal):
+    """Polynomial (r^2, r^4, r^6 in px) from distorted to ideal pixels that undoes a camera's radial distortion."""
+    r = np.linspace(0, 0.7, 300)[1:]
+    k1, k2, _, _, k3 = camera.distortion
+    distorted = r * (1 + k1 * r**2 + k2 * r**4 + k3 * r**6) * focal
+    powers = np.column_stack([distorted**p for p in (3, 5, 7)])
+    return np.linalg.lstsq(powers / powers.max(0), r * focal - distorted, rcond=None)[0] / powers.max(0)
+
+
+def write_vicon(r, path, old=False):
+    """XCP of cameras with square pixels; ``old`` has VICON_RADIAL with two numbers."""
+    lines = ['<?xml version="1.0" encoding="UTF-8" standalone="no" ?>', '<Cameras NAME="" VERSION="1.0">']
+    for i, c in enumerate(r):
+        focal = c.K[0, 0]
+        k = vicon_terms(c, focal) if np.any(c.distortion) else np.zeros(3)
+        q = " ".join(repr(float(x)) for x in Rotation.from_matrix(c.R).as_quat())
+        place = " ".join(repr(float(x)) for x in c.centre)
+        pp = f"{float(c.K[0, 2])!r} {float(c.K[1, 2])!r}"
+        radial = " ".join(repr(float(x)) for x in k)
+        lens = f'VICON_RADIAL="{radial}"' if old else f'VICON_RADIAL2="ViconRadial2 {pp} {radial}"'
+        lines.append(
+            f'<Camera DEVICEID="{2100 + i}" DISPLAY_TYPE="Vue" PIXEL_ASPECT_RATIO="{float(focal / c.K[1, 1])!r}" '
+            f'SENSOR_SIZE="{c.size[0]} {c.size[1]}" USERID="{i + 1}"><KeyFrames><KeyFrame FRAME="0" '
+            f'FOCAL_LENGTH="{float(focal)!r}" ORIENTATION="{q}" POSITION="{place}" '
+            f'PRINCIPAL_POINT="{pp}" {lens}/></KeyFrames></Camera>'
+        )
+    lines += ['<Camera DEVICEID="9" SENSOR_SIZE="10 10"><KeyFrames/></Camera>', "</Cameras>"]
+    path.write_text("\n".join(lines))
+
+
+def write_projection(r, path):
+    path.write_text("\n".join(",".join(repr(float(x)) for x in row) for c in r for row in c.matrix) + "\n")
+
+
 def write_all(folder: Path) -> dict[str, Path]:
     """One valid file (the one to damage) of every format; the others that belong to it lie beside it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -214,4 +248,6 @@ def write_all(folder: Path) -> dict[str, Path]:
     stereo = matlab_struct(camera_one_as_world(rig(water=False)))
     scipy.io.savemat(at("matlab", "stereo.mat"), {"stereo": stereo})
     write_matlab73(stereo, at("matlab-hdf5", "stereo73.mat"))
+    write_vicon(rig(water=False), at("vicon", "cal.xcp"))
+    write_projection(rig(water=False, distortion=()), at("projection", "matrices.csv"))
     return made

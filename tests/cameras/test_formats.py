@@ -372,3 +372,54 @@ def test_cameras_are_renamed_by_their_old_names(tmp_path):
         read_calibration(path, names={"side": "front"})
     with pytest.raises(InputError, match="used twice"):
         read_calibration(path, names={"view 1": "view 0"})
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_vicon_puts_points_on_the_same_pixels(tmp_path, old):
+    """The lens of an XCP file is the inverse of OpenCV's: pixels agree to what three radial terms can match."""
+    rig = samples.rig(3, water=False, units="mm", distortion=(-0.1, 0.02, 0, 0, 0.005))
+    samples.write_vicon(rig, tmp_path / "cal.xcp", old)
+    assert detect_format(tmp_path / "cal.xcp") == "vicon"
+    with pytest.warns(CalibrationWarning, match="were not calibrated and are left out: 9"):
+        back = read_calibration(tmp_path / "cal.xcp")
+    assert back.names == ("2100", "2101", "2102")
+    assert back.units == "mm"
+    samples.same_view(rig, back, atol=0.02)
+
+
+def test_vicon_that_is_none(tmp_path):
+    path = tmp_path / "cal.xcp"
+    for text, match in (
+        ("<Cameras><Camera><KeyFrames><KeyFrame ORIENTATION='1'/></KeyFrames></Camera>", "is not XML"),
+        ("<!DOCTYPE x [<!ENTITY a 'b'>]><Cameras/>", "declares entities"),
+        ("<Cameras></Cameras>", "at least one camera"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=match):
+            read_calibration(path, "vicon")
+
+
+@pytest.mark.parametrize("layout", ["stacked", "rows", "stack.mat", "named.mat", "toolbox.mat"])
+@pytest.mark.filterwarnings("ignore")
+def test_projection_matrices_keep_the_projection(tmp_path, layout):
+    rig = samples.rig(3, water=False, distortion=())
+    path = tmp_path / (layout if layout.endswith(".mat") else "p.csv")
+    scale = np.array([2.0, 0.5, -3.0])  # a projection matrix is one up to a factor, of any sign
+    matrices = rig.matrices * scale[:, None, None]
+    if layout == "stacked":
+        np.savetxt(path, matrices.reshape(-1, 4), delimiter=",")
+    elif layout == "rows":
+        np.savetxt(path, matrices.reshape(-1, 12), delimiter=";")
+    elif layout == "stack.mat":
+        scipy.io.savemat(path, {"P": matrices.transpose(1, 2, 0), "other": np.eye(5)})
+    elif layout == "named.mat":
+        scipy.io.savemat(path, {"left": matrices[0], "middle": matrices[1], "right": matrices[2], "n": 3.0})
+    else:
+        one = np.array([[1, 0, 1.0], [0, 1, 1], [0, 0, 1]])  # MATLAB counts pixels from 1, points are rows
+        scipy.io.savemat(path, {f"c{k}": (one @ P).T for k, P in enumerate(matrices)})
+    assert detect_format(path) == ("matlab" if path.suffix == ".mat" else "projection")
+    back = read_calibration(path, size=samples.SIZE)
+    assert back.names == {"named.mat": ("left", "middle", "right"), "stack.mat": ("P1", "P2", "P3")}.get(
+        layout, ("c0", "c1", "c2") if layout == "toolbox.mat" else ("cam1", "cam2", "cam3")
+    )
+    samples.same_view(rig, back, atol=1e-6)

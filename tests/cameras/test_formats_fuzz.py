@@ -17,7 +17,7 @@ from . import formats_samples as samples
 
 NAMES = (
     "trackfish3d", "anipose", "opencv", "opencv-json", "aquacal", "caliscope", "json", "dlt", "colmap",
-    "colmap-lenses", "zef", "zef-lens", "matlab", "matlab-hdf5",
+    "colmap-lenses", "zef", "zef-lens", "matlab", "matlab-hdf5", "vicon", "projection",
 )  # fmt: skip
 FEW = settings(max_examples=40, deadline=30_000, suppress_health_check=list(HealthCheck), derandomize=True)
 # What a number, a word or a bracket in a file may be replaced by.

@@ -1,6 +1,9 @@
 """Tracks written for other tools are the same when those tools' own libraries read them."""
 
 import builtins
+import json
+import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 from trackfish3d.core.errors import InputError, MissingExtraError
 from trackfish3d.recordings import Recording, Tracks, read_tracks
 from trackfish3d.recordings.exporters import FORMATS, export_tracks
-from trackfish3d.recordings.importers import read_detections
+from trackfish3d.recordings.importers import import_truth, read_detections
 
 from .worlds import tracked_recording
 
@@ -57,12 +60,12 @@ def test_netcdf_has_the_dimensions_of_movement(recording: Recording, tmp_path: P
     xr = pytest.importorskip("xarray")
     export_tracks(recording, tmp_path / "t.nc", "netcdf")
     with xr.open_dataset(tmp_path / "t.nc") as data:
-        assert data.position.dims == ("time", "space", "keypoints", "individuals")
-        assert data.confidence.dims == ("time", "keypoints", "individuals")
+        assert data.position.dims == ("time", "space", "keypoint", "individual")
+        assert data.confidence.dims == ("time", "keypoint", "individual")
         assert data.attrs["ds_type"] == "poses"
         assert (data.attrs["fps"], data.attrs["time_unit"]) == (25.0, "seconds")
         found = {}
-        for k, name in enumerate(data.individuals.values):
+        for k, name in enumerate(data.individual.values):
             for time, point in zip(data.time.values, data.position.values[:, :, 0, k], strict=True):
                 if np.isfinite(point).all():
                     found[round(float(time) * 25), int(str(name).removeprefix("track_"))] = point
@@ -80,6 +83,8 @@ def test_movement_takes_the_netcdf_for_its_own(recording: Recording, tmp_path: P
     xr = pytest.importorskip("xarray")
     export_tracks(recording, tmp_path / "t.nc", "netcdf")
     with xr.open_dataset(tmp_path / "t.nc") as data:
+        if "keypoints" in validators.ValidPosesInputs.DIM_NAMES:  # before 0.17, as docs/formats.md says
+            data = data.rename(keypoint="keypoints", individual="individuals")
         validators.ValidPosesInputs.validate(data)
         velocity = kinematics.compute_velocity(data.position)
         assert velocity.dims == data.position.dims
@@ -219,7 +224,7 @@ def test_no_tracks_is_an_error_or_an_empty_table(recording: Recording, tmp_path:
         pytest.importorskip(MODULES[format])
     nothing = recording.tracks.select(np.zeros(len(recording.tracks), bool))
     path = tmp_path / "t.any"
-    if format in MODULES:
+    if format in MODULES or format in ("mat", "dltdv", "trackmate", "geff"):
         with pytest.raises(InputError, match="there is no track to write"):
             export_tracks(recording, path, format, nothing)
         assert not path.exists()
@@ -233,3 +238,110 @@ def test_a_grid_that_would_not_fit_is_refused(recording: Recording, tmp_path: Pa
     far = Tracks.build([0, 10**12], [1, 2], np.ones((2, 3)))
     with pytest.raises(InputError, match="export parquet instead"):
         export_tracks(recording, tmp_path / "t.nc", "netcdf", far)
+
+
+def test_mat_holds_arrays_over_frames_and_tracks(recording: Recording, tmp_path: Path) -> None:
+    import scipy.io
+
+    tracks = recording.tracks
+    export_tracks(recording, tmp_path / "t.mat", "mat")
+    data = scipy.io.loadmat(tmp_path / "t.mat", squeeze_me=True)
+    found = {}
+    for i, frame in enumerate(data["frame"]):
+        for k, track in enumerate(data["track"]):
+            if np.isfinite(data["xyz"][i, k]).all():
+                found[int(frame), int(track)] = data["xyz"][i, k]
+    assert_points(found, tracks)
+    np.testing.assert_allclose(data["time_s"], data["frame"] / 25)
+    assert (str(data["units"]), float(data["fps"])) == ("cm", 25.0)
+    assert np.nansum(data["views"]) == tracks.views.sum()
+    export_tracks(recording, tmp_path / "again.mat", "mat")
+    assert (tmp_path / "t.mat").read_bytes() == (tmp_path / "again.mat").read_bytes()
+
+
+def test_dltdv_comes_back_as_it_was_written(recording: Recording, tmp_path: Path) -> None:
+    tracks = recording.tracks
+    notes = export_tracks(recording, tmp_path / "xyzpts.csv", "dltdv")
+    assert notes == ["pt1 is track 2, pt2 is track 5, pt3 is track 11"]
+    back = import_truth(tmp_path / "xyzpts.csv", recording.rig)
+    names = {1: 2, 2: 5, 3: 11}
+    keys = zip(back.frame.tolist(), back.identity.tolist(), strict=True)
+    assert_points({(f, names[i]): p for (f, i), p in zip(keys, back.position, strict=True)}, tracks, atol=1e-8)
+    early = Tracks.build(tracks.frame - 10, tracks.track, tracks.position)
+    assert export_tracks(recording, tmp_path / "early.csv", "dltdv", early)[1] == (
+        "frame -3 is in the first row: frames are moved by 4"
+    )
+    assert import_truth(tmp_path / "early.csv", recording.rig).frame.min() == 1
+
+
+def test_trackmate_has_spots_and_edges(recording: Recording, tmp_path: Path) -> None:
+    from xml.etree import ElementTree
+
+    tracks = recording.tracks
+    export_tracks(recording, tmp_path / "t.xml", "trackmate")
+    root = ElementTree.parse(tmp_path / "t.xml").getroot()
+    model = root.find("Model")
+    assert model is not None
+    assert (model.get("spatialunits"), model.get("timeunits")) == ("cm", "sec")
+    spots = {s.get("ID"): s for s in model.iter("Spot")}
+    assert len(spots) == int(model.find("AllSpots").get("nspots")) == len(tracks)
+    found, ends = {}, set()
+    for track in model.iter("Track"):
+        edges = [(e.get("SPOT_SOURCE_ID"), e.get("SPOT_TARGET_ID")) for e in track.iter("Edge")]
+        assert all(int(spots[a].get("FRAME")) < int(spots[b].get("FRAME")) for a, b in edges)
+        assert [b for _, b in edges[:-1]] == [a for a, _ in edges[1:]]
+        ends.add(track.get("TRACK_ID"))
+        for spot in {s for edge in edges for s in edge}:
+            at = spots[spot]
+            assert float(at.get("POSITION_T")) == pytest.approx(int(at.get("FRAME")) / 25)
+            found[int(at.get("FRAME")), int(track.get("TRACK_ID"))] = [float(at.get(f"POSITION_{a}")) for a in "XYZ"]
+    assert_points(found, tracks, atol=1e-8)
+    assert {t.get("TRACK_ID") for t in model.find("FilteredTracks")} == ends
+
+
+def zarr_array(folder: Path) -> np.ndarray:
+    """Read an array of Zarr 2 by its specification."""
+    about = json.loads((folder / ".zarray").read_text())
+    pieces = []
+    for k in range(-(-about["shape"][0] // about["chunks"][0])):
+        name = ".".join([str(k), *["0"] * (len(about["shape"]) - 1)])
+        pieces.append(np.frombuffer(zlib.decompress((folder / name).read_bytes()), about["dtype"]))
+    return np.concatenate(pieces).reshape(-1, *about["shape"][1:])[: about["shape"][0]]
+
+
+def test_geff_is_a_graph_of_points(recording: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tracks = recording.tracks
+    covariance = np.tile(np.diag([1.0, 2.0, 3.0]), (len(tracks), 1, 1))
+    covariance[4] = np.nan
+    tracks = replace(tracks, covariance=covariance)
+    monkeypatch.setattr("trackfish3d.recordings.exporters.geff.ROWS", 10)
+    path = tmp_path / "t.geff"
+    export_tracks(recording, path, "geff", tracks)
+    about = json.loads((path / ".zattrs").read_text())["geff"]
+    assert about["geff_version"] == "1.3"
+    assert [(a["name"], a["unit"]) for a in about["axes"]][1:] == [(a, "centimeter") for a in "xyz"]
+    props = path / "nodes" / "props"
+    frame, track = zarr_array(props / "t" / "values"), zarr_array(props / "track" / "values")
+    place = np.column_stack([zarr_array(props / a / "values") for a in "xyz"])
+    assert_points(dict(zip(zip(frame.tolist(), track.tolist(), strict=True), place, strict=True)), tracks)
+    ends = zarr_array(path / "edges" / "ids").astype(int)
+    assert len(ends) == len(tracks) - len(tracks.identities)
+    assert (track[ends[:, 0]] == track[ends[:, 1]]).all()
+    assert (frame[ends[:, 0]] < frame[ends[:, 1]]).all()
+    sure = zarr_array(path / "edges" / "props" / "confidence" / "values")
+    unknown = zarr_array(path / "edges" / "props" / "confidence" / "missing")
+    expected = tracks.confidence[ends].min(1)
+    assert unknown.tolist() == np.isnan(expected).tolist()
+    np.testing.assert_array_equal(sure[~unknown], expected[~unknown])
+    assert zarr_array(props / "covariance" / "missing").tolist() == [k == 4 for k in range(len(tracks))]
+    assert zarr_array(props / "covariance" / "values")[0].tolist() == covariance[0].tolist()
+    with pytest.raises(InputError, match="is there already"):
+        export_tracks(recording, path, "geff", tracks)
+
+
+def test_the_geff_library_takes_it(recording: Recording, tmp_path: Path) -> None:
+    geff = pytest.importorskip("geff")
+    export_tracks(recording, tmp_path / "t.geff", "geff")
+    geff.validate_structure(tmp_path / "t.geff")
+    graph, _ = geff.read(tmp_path / "t.geff")
+    assert graph.number_of_nodes() == len(recording.tracks)

@@ -16,7 +16,7 @@ _SCALARS = ("speed", "turning", "acceleration", "depth", "nearest_neighbour", "s
 
 
 def write_netcdf(points: pa.Table, plan: Context, path: Path, source: str) -> None:
-    """Write a poses dataset of ``movement``: position and velocity (time, space, keypoints, individuals) and scalars.
+    """Write a poses dataset of ``movement``: position and velocity (time, space, keypoint, individual) and scalars.
 
     ``points`` is the table of that name of an analysis. Position is the smoothed one; ``observed`` is 0 where a point
     was interpolated; confidence is 1 / (1 + sigma of the position / median sigma), so that it can be filtered by.
@@ -43,7 +43,7 @@ def write_netcdf(points: pa.Table, plan: Context, path: Path, source: str) -> No
     def vector(columns: list[str]) -> Any:
         return np.stack([dense(c) for c in columns], axis=1)[:, :, None, :]
 
-    full = ("time", "space", "keypoints", "individuals")
+    full = ("time", "space", "keypoint", "individual")
     rate = f"{unit}/s"
     variables: dict[str, Any] = {
         "position": (full, vector([f"{a}_{unit}" for a in "xyz"]), {"units": unit}),
@@ -62,8 +62,8 @@ def write_netcdf(points: pa.Table, plan: Context, path: Path, source: str) -> No
         coords={
             "time": np.arange(first, first + shape[0]) / plan.fps,
             "space": ["x", "y", "z"],
-            "keypoints": ["centroid"],
-            "individuals": [f"track_{t}" for t in names.tolist()],
+            "keypoint": ["centroid"],
+            "individual": [f"track_{t}" for t in names.tolist()],
         },
         attrs={
             "source_software": "TrackFish3D",

@@ -10,7 +10,7 @@ from ...core.errors import InputError
 from ..interface import WATER
 from ..native import write_cameras
 from ..rig import CameraRig
-from . import anipose, aquacal, caliscope, colmap, dlt, matlab, opencv, plain_json, zef
+from . import anipose, aquacal, caliscope, colmap, dlt, matlab, opencv, plain_json, projection, vicon, zef
 from ._adjust import parse_plane, renamed, scaled, with_water
 from ._agree import known_unit, refuse_other_size, refuse_other_units, refuse_other_water
 from ._detect import detect
@@ -58,10 +58,14 @@ FORMATS: dict[str, Format] = {
         ),
         Format("aquacal", "calibration.json of AquaCal, with its water surface", aquacal.read),
         Format("caliscope", "camera_array.toml of caliscope, or its older config.toml", caliscope.read),
-        Format("matlab", "stereoParameters of MATLAB saved as struct (.mat)", matlab.read),
+        Format("matlab", "stereoParameters of MATLAB saved as struct, or 3 x 4 matrices (.mat)", matlab.read),
         Format("colmap", "text model of COLMAP: folder with cameras.txt and images.txt", colmap.read),
         Format("zef", "3D-ZeF's camN_intrinsic.json and camN_references.json, with the water planes", zef.read),
         Format("dlt", "DLT coefficients, 11 rows, a column per camera (DLTdv, Argus; .csv)", dlt.read),
+        Format(
+            "projection", "3 x 4 projection matrices: three rows, or twelve numbers, a camera (.csv)", projection.read
+        ),
+        Format("vicon", "XCP of Vicon (.xcp)", vicon.read),
         Format("json", "cameras.json with K, dist, R, t per camera, with or without water plane", plain_json.read),
     )
 }

@@ -14,6 +14,8 @@ from .dlt import parse_coefficients
 from .opencv import SUFFIXES, is_calibration
 from .parsing.matfile import is_mat
 from .parsing.opencv_storage import load_storage
+from .projection import parse_matrices
+from .vicon import is_xcp
 from .zef import REFERENCES
 
 # Files that a folder is opened by, the first one that is there.
@@ -52,6 +54,8 @@ def detect(path: Path) -> tuple[str, Path]:
 
 def _detect_text(path: Path, text: str) -> str | None:
     start = text.lstrip()
+    if is_xcp(text):
+        return "vicon"
     if start.startswith("%YAML"):
         return "opencv"
     if start.startswith(("{", "/*", "[")):  # TOML begins with [ as well
@@ -67,6 +71,11 @@ def _detect_text(path: Path, text: str) -> str | None:
     try:
         parse_coefficients(text)
         return "dlt"
+    except InputError:
+        pass
+    try:
+        parse_matrices(text)
+        return "projection"
     except InputError:
         pass
     try:

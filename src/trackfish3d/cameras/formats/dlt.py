@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import rq
 
-from ...core.dialect import dialect_of
+from ...core.dialect import Dialect, dialect_of
 from ...core.errors import InputError
 from ..camera import Camera
 from ..rig import CameraRig
@@ -65,11 +65,10 @@ def decompose(P: Array, name: str) -> tuple[Array, Array, Array]:
     return np.asarray(K / K[2, 2], np.float64), np.asarray(R, np.float64), np.asarray(t, np.float64)
 
 
-def parse_coefficients(text: str) -> tuple[list[str], list[Array]]:
-    """Names and (11,) coefficients of all cameras; a first line of names is optional."""
-    rows = []
+def number_rows(text: str, dialect: Dialect) -> tuple[list[str] | None, list[list[float]]]:
+    """Names of the first line, if it has words, and rows of equally many numbers."""
+    rows: list[list[float]] = []
     names: list[str] | None = None
-    dialect = dialect_of(text)
     apart = re.compile(r"[\s;|]+" if dialect.decimal == "," else r"[\s;|,]+")
     for number, line in enumerate(text.splitlines(), 1):
         tokens = [x for x in apart.split(line) if x]
@@ -84,7 +83,13 @@ def parse_coefficients(text: str) -> tuple[list[str], list[Array]]:
         if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
             raise InputError(f"line {number}: {len(rows[-1])} numbers where the first row has {len(rows[0])}")
         if len(rows) > 1000:
-            raise InputError("more than 1000 rows: not a file of DLT coefficients")
+            raise InputError("more than 1000 rows: not a file of coefficients")
+    return names, rows
+
+
+def parse_coefficients(text: str) -> tuple[list[str], list[Array]]:
+    """Names and (11,) coefficients of all cameras; a first line of names is optional."""
+    names, rows = number_rows(text, dialect_of(text))
     table = np.array(rows)
     if table.ndim == 2 and table.shape[0] != COEFFICIENTS and table.shape[1] == COEFFICIENTS:
         table = table.T

@@ -16,6 +16,7 @@ from ..camera import Camera
 from ..rig import CameraRig
 from .common import Array, Size, need, note, numbers, reader, sizes_from_matrices
 from .parsing.matfile import load_mat
+from .projection import find_matrices, rig_of
 
 FIRST_PIXEL = 1.0
 _UNITS = {"mm": "mm", "millimeters": "mm", "cm": "cm", "centimeters": "cm", "m": "m", "meters": "m"}
@@ -27,8 +28,12 @@ def read(path: Path, *, size: Size | None = None) -> CameraRig:
     variables = load_mat(path)
     stereo = find_stereo(variables)
     if stereo is None:
+        found = find_matrices(variables)
+        if found:
+            return rig_of(list(found), list(found.values()), size)
         raise InputError(
-            "holds no stereoParameters as a struct; in MATLAB: s = toStruct(stereoParams); save('stereo.mat', 's')"
+            "holds no stereoParameters as a struct; in MATLAB: s = toStruct(stereoParams); save('stereo.mat', 's'); "
+            "and no 3 x 4 projection matrices"
         )
     first, second = stereo["CameraParameters1"], stereo["CameraParameters2"]
     need(first, [], "CameraParameters1")

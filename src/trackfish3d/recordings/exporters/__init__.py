@@ -6,11 +6,15 @@ from pathlib import Path
 from ...core.errors import InputError
 from ..recording import Recording
 from ..tracks import Tracks
+from .dltdv_points import write_dltdv
+from .geff import write_geff
+from .mat import write_mat
 from .netcdf import write_netcdf
 from .nwb import write_nwb
 from .plain_table import write_csv, write_parquet, write_people, write_zef3d
 from .rrd import write_rrd
 from .slp import write_slp
+from .trackmate import write_trackmate
 
 __all__ = ["FORMATS", "export_tracks"]
 
@@ -20,6 +24,10 @@ WRITERS: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
     "nwb": write_nwb,
     "slp": write_slp,
     "rrd": write_rrd,
+    "mat": write_mat,
+    "dltdv": write_dltdv,
+    "trackmate": write_trackmate,
+    "geff": write_geff,
     "parquet": write_parquet,
     "csv": write_csv,
     "table": write_people,
