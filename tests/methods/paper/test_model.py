@@ -6,9 +6,11 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
+from trackfish3d.methods.paper.batches import affinity  # noqa: E402
 from trackfish3d.methods.paper.losses import association_loss, contrastive_loss, temporal_loss  # noqa: E402
 from trackfish3d.methods.paper.network import Layer, Rope2d, TrackFishNet  # noqa: E402
-from trackfish3d.methods.paper.settings import ModelSettings  # noqa: E402
+from trackfish3d.methods.paper.settings import GroupingSettings, ModelSettings  # noqa: E402
+from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe  # noqa: E402
 
 
 def test_parameter_counts_are_the_papers():
@@ -118,3 +120,27 @@ def test_temporal_loss_is_the_weighted_mean():
     expected = sum(w[i] * ((a[i] - b[i]) ** 2).sum() for i in range(4)) / w.sum()
     torch.testing.assert_close(temporal_loss(a, b, w), expected)
     assert temporal_loss(a[:0], b[:0], w[:0]).item() == 0
+
+
+def test_affinity_is_the_formula_and_bars_pairs_below_the_thresholds():
+    rng = np.random.default_rng(5)
+    h, logits = rng.normal(size=(1, 9, 4)), rng.normal(size=(1, 9, 9))
+    z = h[0] / np.linalg.norm(h[0], axis=1, keepdims=True)
+    cosine, p = z @ z.T, 1 / (1 + np.exp(-logits[0]))
+    plain = 0.6 * p + 0.4 * (cosine + 1) / 2
+    tensors = torch.tensor(h), torch.tensor(logits)
+    np.testing.assert_allclose(affinity(*tensors, GroupingSettings())[0], plain)
+    barred = (cosine < 0.55) | (p < 0.6)
+    assert 0 < barred.sum() < barred.size
+    got = affinity(*tensors, GroupingSettings(min_cosine=0.55, min_probability=0.6))[0]
+    np.testing.assert_allclose(got, np.where(barred, -1, plain))
+    opposite = torch.tensor([[[1.0, 1e-4], [-1.0, -1e-4]]])  # a cosine of -1 may round to less
+    assert (affinity(opposite, torch.zeros(1, 2, 2), GroupingSettings()) >= 0).all()
+
+
+def test_only_recipe_paper_has_the_papers_thresholds():
+    paper, fast = TrainingSettings().grouping, fast_recipe().grouping
+    assert (paper.threshold, paper.min_cosine, paper.min_probability) == (0.6, 0.55, 0.6)
+    assert (fast.threshold, fast.min_cosine, fast.min_probability) == (0.6, -1, 0)
+    one = fast_recipe(grouping={"min_cosine": 0.2}).grouping
+    assert (one.threshold, one.min_cosine, one.min_probability) == (0.6, 0.2, 0)

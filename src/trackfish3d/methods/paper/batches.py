@@ -11,10 +11,13 @@ from .settings import GroupingSettings
 
 
 def affinity(h: Tensor, logits: Tensor, settings: GroupingSettings) -> Tensor:
-    """(B, N, N) ``w_P P + w_F (cos + 1) / 2`` (paper, eq. in 3.5)."""
+    """(B, N, N) ``w_P P + w_F (cos + 1) / 2`` (paper, eq. in 3.5); -1 below `min_cosine` or `min_probability`."""
     z = torch.nn.functional.normalize(h, dim=-1)
     cosine = z @ z.transpose(1, 2)
-    return settings.weight_probability * logits.sigmoid() + settings.weight_feature * 0.5 * (cosine + 1)
+    probability = logits.sigmoid()
+    barred = (cosine.clamp(-1, 1) < settings.min_cosine) | (probability < settings.min_probability)
+    found = settings.weight_probability * probability + settings.weight_feature * 0.5 * (cosine + 1)
+    return found.masked_fill_(barred, -1.0)
 
 
 @torch.no_grad()

@@ -25,6 +25,8 @@ class GroupingSettings(Settings):
     weight_feature: float = Field(0.4, ge=0, description="w_F in the affinity")
     threshold: float = Field(0.5, description="affinity a match needs; 0.6 in training, 0.5 at inference")
     two_view_threshold: float = Field(0.8, description="affinity that the match of a two-view group needs")
+    min_cosine: float = Field(-1.0, ge=-1, le=1, description="theta_emb: cosine of embeddings that a match needs")
+    min_probability: float = Field(0.0, ge=0, le=1, description="pair probability that a match needs")
     min_confidence: float = Field(0.3, description="groups below are pruned in training")
 
 

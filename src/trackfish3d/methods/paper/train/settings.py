@@ -1,11 +1,20 @@
 """Recipes: the paper's to the letter, and a fast one with the same network and losses."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
 
 from ....core.settings import Settings
 from ..settings import GroupingSettings, LinkSettings, LossSettings, ModelSettings
+
+
+class TrainingGrouping(GroupingSettings):
+    """Grouping while training, with the thresholds of the paper (its appendix N.3); see docs/training.md."""
+
+    threshold: float = Field(0.6, description="affinity a match needs")
+    min_cosine: float = Field(0.55, ge=-1, le=1, description="theta_emb: cosine of embeddings that a match needs")
+    min_probability: float = Field(0.6, ge=0, le=1, description="theta_assoc, read as the pair probability")
 
 
 class TrainingSettings(Settings):
@@ -36,7 +45,7 @@ class TrainingSettings(Settings):
     device: str = "auto"
     mixed_precision: bool = Field(True, description="bfloat16 in the network, on CUDA only")
     model: ModelSettings = Field(default_factory=ModelSettings)
-    grouping: GroupingSettings = Field(default_factory=lambda: GroupingSettings(threshold=0.6))
+    grouping: TrainingGrouping = Field(default_factory=TrainingGrouping)
     losses: LossSettings = Field(default_factory=LossSettings)
     link: LinkSettings = Field(default_factory=LinkSettings)
 
@@ -63,4 +72,7 @@ def fast_recipe(**changes: object) -> TrainingSettings:
         "jitter": 0.05,
         "checkpoint_epochs": 10,
     }
+    grouping = changes.get("grouping", {})
+    if isinstance(grouping, Mapping):  # its thresholds on cosine and probability are off, unless asked for
+        changes["grouping"] = {"min_cosine": -1.0, "min_probability": 0.0, **grouping}
     return TrainingSettings.model_validate(values | changes)
