@@ -72,3 +72,25 @@ def recording_of(folder, position, tracks=None, fps=30.0):
             )
         )  # fmt: skip
     return recording
+
+
+def darting(fish=6, frames=400, seed=0, burst=8):
+    """(T, N, 3) animals that wander at 0.1 a frame, each with one fast start, and its (N,) frame.
+
+    Each bolts at 6 to 12 times its cruising speed for ``burst`` frames, after turning by up to 120 degrees within three
+    frames, and coasts down over ten.
+    """
+    rng = np.random.default_rng((seed, 77))
+    x = wandering(fish=fish, frames=frames, seed=seed)
+    onset = rng.integers(30, frames - 40, fish)
+    step = np.diff(x, axis=0, prepend=x[:1])
+    for n, frame in enumerate(onset):
+        ahead = step[frame, n] / np.linalg.norm(step[frame, n])
+        side = np.cross(ahead, rng.normal(size=3))
+        side /= np.linalg.norm(side)
+        angle = rng.uniform(0.3, 2 * np.pi / 3)
+        pace = 0.1 * rng.uniform(6, 12) * np.concatenate([[0.4, 0.8], np.ones(burst), 0.8 ** np.arange(1, 11)])
+        turned = np.minimum(np.arange(1, len(pace) + 1) / 3, 1) * angle
+        way = np.cos(turned)[:, None] * ahead + np.sin(turned)[:, None] * side
+        step[frame + 1 : frame + 1 + len(pace), n] = pace[:, None] * way
+    return x[:1] + np.cumsum(np.concatenate([np.zeros_like(step[:1]), step[1:]]), axis=0), onset

@@ -45,10 +45,10 @@ def test_recursion_equals_the_least_squares_solution():
     assert found.velocity[:, 0] == pytest.approx(state[:, 3:6], abs=1e-8)
     assert found.acceleration[:, 0] == pytest.approx(state[:, 6:], abs=1e-8)
     sigma = np.sqrt(np.trace(covariance[:, :3, :3], axis1=1, axis2=2) / 3)
-    assert found.sigma_position[:, 0] == pytest.approx(sigma, rel=1e-8)
+    assert found.sigma.position[:, 0] == pytest.approx(sigma, rel=1e-8)
     ahead = state[:, 3:6] / np.linalg.norm(state[:, 3:6], axis=1, keepdims=True)
     along = np.einsum("ti,tij,tj->t", ahead, covariance[:, 3:6, 3:6], ahead)
-    assert found.sigma_speed[:, 0] == pytest.approx(np.sqrt(along), rel=1e-7)
+    assert found.sigma.speed[:, 0] == pytest.approx(np.sqrt(along), rel=1e-7)
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.1])
@@ -98,8 +98,8 @@ def test_a_rotated_world_gives_rotated_results():
     turn = Rotation.random(random_state=4).as_matrix()
     plain, turned = smooth(z, R), smooth(z @ turn.T, turn @ R @ turn.T)
     assert turned.velocity == pytest.approx(plain.velocity @ turn.T, abs=1e-9)
-    assert turned.sigma_speed == pytest.approx(plain.sigma_speed, rel=1e-7)
-    assert turned.sigma_heading_rad == pytest.approx(plain.sigma_heading_rad, rel=1e-6)
+    assert turned.sigma.speed == pytest.approx(plain.sigma.speed, rel=1e-7)
+    assert turned.sigma.heading_rad == pytest.approx(plain.sigma.heading_rad, rel=1e-6)
 
 
 def test_gaps_are_bridged_with_growing_doubt_and_long_ones_are_not():
@@ -117,7 +117,7 @@ def test_gaps_are_bridged_with_growing_doubt_and_long_ones_are_not():
     new = smooth(filled, observed=observed, noise=SwimNoise(0.01, 0.01, 1.0))
     true = circling(frames=200)
     assert np.abs(new.position - true)[80:90].max() < 0.2 * np.abs(filled - true)[80:90].max()
-    assert new.sigma_position[85, 0] > 3 * new.sigma_position[70, 0]
+    assert new.sigma.position[85, 0] > 3 * new.sigma.position[70, 0]
 
 
 def test_one_point_and_no_point_are_no_error():

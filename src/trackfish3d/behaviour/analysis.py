@@ -33,6 +33,8 @@ MOST_MAIN = 64
 PAIR_FRAMES = 20_000  # frames that pairs are looked at in
 CHUNK_BINS = 4000
 HISTOGRAM_BINS = 600
+MOST_NUMBERS = 500_000_000  # of one array: 4 GB
+POINT_NUMBERS = 40  # that are kept of each track at each frame of a block
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class Behaviour:
     ``group_bins`` (B, G) of the group, columns `GROUP_COLUMNS`;
     ``histograms`` (K + 1, H) of each quantity, the last row of all tracks; ``delays`` between the main tracks;
     ``pair_correlation`` (P,); ``maps`` (3, M, M) of neighbours; ``tank`` cells; ``windows`` and ``whole`` the verdicts
-    on the main tracks; ``fish``, ``pairs`` tables.
+    on the main tracks; ``fish``, ``pairs``, ``starts`` tables; ``profiles`` (E, P) speed about each of the starts.
     """
 
     survey: Survey
@@ -72,6 +74,8 @@ class Behaviour:
     whole: Verdict
     fish: pa.Table
     pairs: pa.Table
+    starts: pa.Table
+    profiles: Array
 
 
 def world_of(rig: CameraRig, fps: float, up: Array) -> World:
@@ -105,7 +109,8 @@ def analyse(
         raise InputError("there is no track point with a finite position, so there is no behaviour to measure")
     plan = make_plan(found, world, settings)
     length = _block_frames(found, plan)
-    margin = round(MARGIN_S * world.fps)
+    margin = min(round(MARGIN_S * world.fps), 4 * BLOCK_FRAMES)
+    _refuse_wild(found, plan, length + 2 * margin)
     sums = _Sums(plan)
     for block, part in _measured(blocks(source, length, margin), plan, threads):
         for name, table in (("points", part.points), ("group", part.group), ("bursts", part.bursts)):
@@ -149,7 +154,31 @@ def make_plan(found: Survey, world: World, settings: AnalysisSettings) -> Contex
         cells=(int(cells[0]), int(cells[1]), int(cells[2])),
         bin_frames=max(1, round(settings.anomaly.bin_s * world.fps)),
         every=max(1, -(-found.frames // PAIR_FRAMES)),
+        first_frame=found.first_frame,
+        last_frame=found.last_frame,
+        fast=float(np.nan_to_num(max(settings.start_speed * found.speed, 1.5 * found.high_speed), nan=np.inf)),
     )
+
+
+def _refuse_wild(found: Survey, plan: Context, block: int) -> None:
+    """Refuse frame numbers and frame rates that would need more memory than there is.
+
+    Parameters
+    ----------
+    found : the first look.
+    plan : of the analysis.
+    block : frames of a block with its margins.
+    """
+    tracks = len(plan.main)
+    bins = found.frames // plan.bin_frames * (tracks * len(BIN_COLUMNS) + len(GROUP_COLUMNS))
+    if bins > MOST_NUMBERS:
+        raise InputError(
+            f"the tracks reach from frame {found.first_frame} to {found.last_frame} with {int(found.points.sum())} "
+            "points between: too far to average; are the frame numbers counts of frames? If so, analyse it in parts"
+        )
+    lags = 2 * round(plan.settings.max_delay_s * plan.fps) + 1
+    if max(lags * tracks * tracks, min(block, found.frames) * found.crowd * POINT_NUMBERS) > MOST_NUMBERS:
+        raise InputError(f"{plan.fps:g} frames a second make a second too long to measure {found.crowd} tracks in")
 
 
 def _block_frames(found: Survey, plan: Context) -> int:
@@ -189,6 +218,8 @@ class _Sums:
         self.maps = np.zeros((3, plan.settings.map_bins, plan.settings.map_bins))
         self.tank = np.zeros(plan.cells)
         self.bursts: dict[int, int] = {}
+        self.starts: list[pa.Table] = []
+        self.profiles: list[Array] = []
 
     def add(self, part: Measured) -> None:
         self.number.append(part.bin_number)
@@ -203,6 +234,8 @@ class _Sums:
         self.expected += part.pairs[1]
         self.maps += part.maps
         self.tank += part.tank
+        self.starts.append(part.starts)
+        self.profiles.append(part.profiles)
         for track, count in zip(*np.unique(part.bursts["track"].to_numpy(), return_counts=True), strict=True):
             self.bursts[int(track)] = self.bursts.get(int(track), 0) + int(count)
 
@@ -226,7 +259,7 @@ class _Sums:
             found, plan, main, first, group, self.histograms, delays, pair_ratio(self.found, self.expected), self.maps,
             self.tank, windows, whole,
             fish_table(found, plan, track, values, self.histograms, self.bursts, delays, whole, windows),
-            pair_table(plan, delays),
+            pair_table(plan, delays), pa.concat_tables(self.starts), np.concatenate(self.profiles),
         )  # fmt: skip
 
 

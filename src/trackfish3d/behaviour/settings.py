@@ -14,6 +14,8 @@ class AnalysisSettings(Settings):
     tortuosity_s: float = Field(default=1.0, gt=0, description="window of straightness")
     max_delay_s: float = Field(default=1.0, gt=0, description="longest delay between leader and follower")
     burst_rise: float = Field(default=0.3, gt=0, description="rise of speed that makes a burst, share of the usual")
+    start_speed: float = Field(default=3.0, gt=1, description="speed of a fast start, in units of the usual one")
+    stimulus: int | None = Field(default=None, description="frame of a stimulus that latencies are counted from")
     shortest: float = Field(default=0.3, ge=0, le=1, description="share of the frames a track needs to be summarised")
     map_bins: int = Field(default=41, ge=3, le=401, description="cells of a neighbour map, each way")
     tank_bins: int = Field(default=40, ge=2, le=400, description="cells along the longest side of the tank")

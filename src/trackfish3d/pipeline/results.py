@@ -18,6 +18,7 @@ from ..behaviour.streaming.blocks import TrackSource
 from ..behaviour.streaming.output import TableFolder, whole_tables
 from ..core.errors import InputError
 from ..core.files import inside, write_json
+from ..core.limits import FASTEST, SLOWEST
 from ..core.progress import Progress
 from ..core.settings import make_settings
 from ..evaluation import Scores
@@ -83,6 +84,7 @@ def analyse(
     *,
     settings: Mapping[str, Any] | None = None,
     up: str | None = None,
+    fps: float | None = None,
     format: Literal["parquet", "csv"] = "parquet",
     progress: Progress | None = None,
 ) -> "Analysis":
@@ -95,6 +97,7 @@ def analyse(
     out : folder of the tables; ``behaviour`` in the recording by default.
     settings : of the analysis, by name; those of the detection of abnormal animals as ``anomaly.NAME``.
     up : world axis that points up, as in ``-z``; by the cameras otherwise.
+    fps : frames a second, of a recording that does not know it.
     format : of the tables.
     progress : called with frames done and frames in all.
     """
@@ -103,14 +106,15 @@ def analyse(
     if up is not None and up not in AXES:
         raise InputError(f"--up {up}: choose one of {', '.join(AXES)}")
     folder = inside(source.folder, "behaviour", FIGURES).parent if out is None else Path(out)
-    world = world_of(source.rig, source.fps, source.rig.up if up is None else np.array(AXES[up], float))
+    rate = _frame_rate(source, fps)
+    world = world_of(source.rig, rate, source.rig.up if up is None else np.array(AXES[up], float))
     own = source.folder / "tracks.parquet"
     if tracks is None and not own.is_file():
         raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
     if tracks is None:
         note_edits(own)
     points = TrackSource(path=own) if tracks is None else TrackSource(read_tracks(tracks))
-    about = {"fps": repr(source.fps), "units": source.units, "up": json.dumps(list(world.up))}
+    about = {"fps": repr(rate), "units": source.units, "up": json.dumps(list(world.up))}
     with TableFolder(folder, format, about) as tables:
         found = analyse_tracks(points, world, chosen, tables, progress)
         for name, table in whole_tables(found).items():
@@ -118,6 +122,22 @@ def analyse(
     write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks)), indent=None)
     write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
     return Analysis(found, tables, world.surface_world is None)
+
+
+def _frame_rate(source: Recording, told: float | None) -> float:
+    """Return frames a second: what the recording knows, else what was told; without either there are no seconds."""
+    known = getattr(source.info, "fps_known", True)
+    if told is None:
+        if not known:
+            raise InputError(
+                f"{source.folder}: its frame rate is not known, so nothing can be measured in seconds; say --fps N"
+            )
+        return source.fps
+    if not SLOWEST <= told <= FASTEST:
+        raise InputError(f"--fps {told:g}: is no number of frames a second")
+    if known and told != source.fps:
+        raise InputError(f"--fps {told:g}: {source.folder / 'recording.toml'} says {source.fps:g}; correct it there")
+    return told
 
 
 @dataclass(frozen=True)

@@ -119,12 +119,13 @@ def _anomaly(found: Behaviour) -> dict[str, Any]:
     plan, windows, whole = found.plan, found.windows, found.whole
     settings = plan.settings.anomaly
     step = max(1, -(-len(windows.p) // WINDOWS))
+    first, last = plan.frames_of(windows.first_bin[::step], windows.last_bin[::step])
     return {
         "window": settings.window_s,
         "rate": settings.false_alarm_rate,
         "measures": [{"name": m.name, "low": m.low, "high": m.high, "decides": m.sick != 0} for m in MEASURES],
-        "first": [int(b) * plan.bin_frames for b in windows.first_bin[::step]],
-        "last": [(int(b) + 1) * plan.bin_frames - 1 for b in windows.last_bin[::step]],
+        "first": first.tolist(),
+        "last": last.tolist(),
         "probability": _series(windows.probability[::step]),
         "p": _series(np.log10(windows.p[::step])),
         "t": quantised(np.clip(windows.t[::step], -30, 30)[..., None], [-30.0], [30.0]),

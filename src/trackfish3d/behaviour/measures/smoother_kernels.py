@@ -136,17 +136,14 @@ def filter_track(z, R, use, q, prior, x, P, gain, inverse, innovation):  # type:
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
-def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, acceleration, sigma):  # type: ignore[no-untyped-def]
-    """Backward pass over what `filter_track` left; fills (T, 3) each and sigma (T, 3).
-
-    ``sigma``: standard deviation of the position along an axis, of the speed, of the heading (rad).
-    """
+def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, acceleration, variance):  # type: ignore[no-untyped-def]
+    """Backward pass over what `filter_track` left; fills (T, 3) each and ``variance`` (T, 5), see `_scatter`."""
     T = x.shape[0]
     L = np.zeros((9, 9))
     pull = np.zeros(9)
-    PL = np.empty((6, 9))
+    PL = np.empty((9, 9))
     LK = np.empty((9, 3))
-    cov = np.empty((6, 6))
+    cov = np.empty((3, 3, 3))
     step = np.empty(3)
     for k in range(T - 1, -1, -1):
         Pk = P[k]
@@ -157,19 +154,21 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
                 v -= Pk[3 + i, b] * pull[b]
                 a -= Pk[6 + i, b] * pull[b]
             position[k, i], velocity[k, i], acceleration[k, i] = p, v, a
-        for a in range(6):
+        for a in range(9):
             for b in range(9):
                 v = 0.0
                 for c in range(9):
                     v += Pk[a, c] * L[c, b]
                 PL[a, b] = v
-        for a in range(6):
-            for b in range(6):
-                v = Pk[a, b]
-                for c in range(9):
-                    v -= PL[a, c] * Pk[c, b]
-                cov[a, b] = v
-        _scatter(cov, velocity[k], sigma[k])
+        for block in range(3):
+            for i in range(3):
+                for j in range(3):
+                    a, b = 3 * block + i, 3 * block + j
+                    v = Pk[a, b]
+                    for c in range(9):
+                        v -= PL[a, c] * Pk[c, b]
+                    cov[block, i, j] = v
+        _scatter(cov, velocity[k], variance[k])
         if use[k] and k > 0:
             K, si, y = gain[k], inverse[k], innovation[k]
             for a in range(9):
@@ -208,18 +207,21 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _scatter(cov, v, out):  # type: ignore[no-untyped-def]
-    """Fill out (3,): standard deviations of position, speed and heading, from cov (6, 6) of position and velocity."""
+    """Fill out (5,) from cov (3, 3, 3), the covariances of position, velocity and acceleration.
+
+    Variances along one axis: of the position, of the velocity along and across the heading, of the acceleration along
+    and across the heading. An animal that stands still has no heading: its axes count alike.
+    """
+    out[0] = max((cov[0, 0, 0] + cov[0, 1, 1] + cov[0, 2, 2]) / 3.0, 0.0)
     speed2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
-    total = cov[3, 3] + cov[4, 4] + cov[5, 5]
-    out[0] = np.sqrt(max((cov[0, 0] + cov[1, 1] + cov[2, 2]) / 3.0, 0.0))
-    if speed2 < 1e-30:
-        out[1] = np.sqrt(max(total / 3.0, 0.0))
-        out[2] = np.inf
-        return
-    along = 0.0
-    for i in range(3):
-        for j in range(3):
-            along += v[i] * cov[3 + i, 3 + j] * v[j]
-    along /= speed2
-    out[1] = np.sqrt(max(along, 0.0))
-    out[2] = np.sqrt(max(0.5 * (total - along), 0.0) / speed2)
+    for block in range(1, 3):
+        total = cov[block, 0, 0] + cov[block, 1, 1] + cov[block, 2, 2]
+        along = total / 3.0
+        if speed2 >= 1e-30:
+            along = 0.0
+            for i in range(3):
+                for j in range(3):
+                    along += v[i] * cov[block, i, j] * v[j]
+            along /= speed2
+        out[2 * block - 1] = max(along, 0.0)
+        out[2 * block] = max(0.5 * (total - along), 0.0)

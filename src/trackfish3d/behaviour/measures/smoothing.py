@@ -6,7 +6,7 @@ well speed and heading are known, and fills what was not seen with a growing unc
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.optimize import minimize_scalar
 
 from .kinematics import present
 from .smoother_kernels import filter_track, smooth_track
+from .uncertainty import Sigmas, lasting_covariance, sigmas
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -30,12 +31,16 @@ class SwimNoise:
 
     ``jerk`` : root of the spectral density of the jerk, world / frame^2.5; the larger, the less is smoothed.
     ``measurement`` : standard deviation of a position along each axis where its covariance is not known, world.
-    ``scale`` : factor on the standard deviations that came with the points; 1 if they were honest.
+    ``scale`` : share of the standard deviations that came with the points that shows as scatter about a smooth curve;
+    1 if they were honest and independent, far less if the points were smoothed before and their errors last.
+    ``spread`` : root mean square distance along an axis between points and curve, world: a position whose covariance
+    is not known is never claimed to be known better.
     """
 
     jerk: float
     measurement: float
     scale: float
+    spread: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +48,13 @@ class Smoothed:
     """Smoothed tracks, T frames of N tracks, NaN where a track is not.
 
     ``position`` (T, N, 3) world; ``velocity`` (T, N, 3) world a frame; ``acceleration`` (T, N, 3) world a frame^2;
-    standard deviations (T, N): ``sigma_position`` world, ``sigma_speed`` world a frame, ``sigma_heading_rad``.
+    ``sigma`` how well each is known.
     """
 
     position: Array
     velocity: Array
     acceleration: Array
-    sigma_position: Array
-    sigma_speed: Array
-    sigma_heading_rad: Array
+    sigma: Sigmas
 
 
 def smooth(
@@ -73,35 +76,40 @@ def smooth(
     max_gap : frames without a point after which a track starts afresh, as if it were another.
     threads : tracks smoothed at once; Numba's number of threads if not said.
     """
-    z, R, alive, use = _prepared(position, covariance, observed)
-    T, N = alive.shape
+    z, given, alive, use = _prepared(position, covariance, observed)
     if noise is None:
         noise = fit_noise(position, covariance, observed)
-    R = _scaled(R, noise)
-    out = Smoothed(
-        *(np.full((T, N, 3), np.nan) for _ in range(3)),
-        *(np.full((T, N), np.nan) for _ in range(3)),
-    )
+    moving, variance = _moments(z, _scaled(given, noise), alive, use, noise.jerk, max_gap, threads)
+    unknown = ~np.isfinite(given[..., 0, 0])
+    variance[..., 0] = np.where(unknown, np.maximum(variance[..., 0], noise.spread**2), variance[..., 0])
+    lasting = lasting_covariance(given, noise.scale)
+    return Smoothed(*moving, sigmas(moving[1], moving[2], variance, lasting))
+
+
+def _moments(
+    z: Array, R: Array, alive: Bools, use: Bools, jerk: float, max_gap: int, threads: int | None
+) -> tuple[tuple[Array, Array, Array], Array]:
+    """Position, velocity and acceleration (T, N, 3) of all tracks, and their variances (T, N, 5)."""
+    T, N = alive.shape
+    out = tuple(np.full((T, N, 3), np.nan) for _ in range(3))
+    variance = np.full((T, N, 5), np.nan)
     prior = _prior(z, use)
 
     def one(n: int) -> None:
         for first, last in _stretches(alive[:, n], max_gap):
             rows = slice(first, last + 1)
-            sigma = np.empty((last + 1 - first, 3))
-            point, speed, push = (np.empty((last + 1 - first, 3)) for _ in range(3))
+            parts = [np.empty((last + 1 - first, width)) for width in (3, 3, 3, 5)]
             measured = use[rows, n].copy()
             measured[0] = True  # something must begin, be it interpolated
-            state = _filter(z[rows, n], R[rows, n], measured, noise.jerk**2, prior)
-            smooth_track(*state[:5], measured, point, speed, push, sigma)
+            state = _filter(z[rows, n], R[rows, n], measured, jerk**2, prior)
+            smooth_track(*state[:5], measured, *parts)
             there = alive[rows, n]
-            for whole, part in ((out.position, point), (out.velocity, speed), (out.acceleration, push)):
+            for whole, part in zip((*out, variance), parts, strict=True):
                 whole[rows, n][there] = part[there]
-            for k, column in enumerate((out.sigma_position, out.sigma_speed, out.sigma_heading_rad)):
-                column[rows, n][there] = sigma[there, k]
 
     with ThreadPoolExecutor(threads or numba.config.NUMBA_NUM_THREADS) as pool:
         list(pool.map(one, range(N)))
-    return out
+    return (out[0], out[1], out[2]), variance
 
 
 def fit_noise(position: ArrayLike, covariance: ArrayLike | None = None, observed: ArrayLike | None = None) -> SwimNoise:
@@ -144,7 +152,22 @@ def fit_noise(position: ArrayLike, covariance: ArrayLike | None = None, observed
         lambda g: cost(g)[0], bounds=(best - 1, best + 1), method="bounded", options={"xatol": 0.05}
     )
     scale = float(np.sqrt(cost(float(found.x))[1]))
-    return SwimNoise(base * scale * float(np.exp(found.x)), base * scale, scale if known.any() else 1.0)
+    noise = SwimNoise(base * scale * float(np.exp(found.x)), base * scale, scale if known.any() else 1.0)
+    return replace(noise, spread=_spread_of(z, R, use, pieces, prior, noise, base))
+
+
+def _spread_of(
+    z: Array, R: Array, use: Bools, pieces: list[tuple[slice, int]], prior: Array, noise: SwimNoise, base: float
+) -> float:
+    """Root mean square distance along an axis between points and the smoothed curve."""
+    squares = []
+    for rows, n in pieces:
+        curve, *rest = (np.empty((rows.stop - rows.start, width)) for width in (3, 3, 3, 5))
+        scaled = R[rows, n] * (noise.measurement / base) ** 2
+        state = _filter(z[rows, n], scaled, use[rows, n], noise.jerk**2, prior)
+        smooth_track(*state[:5], use[rows, n], curve, *rest)
+        squares.append((z[rows, n] - curve)[use[rows, n]] ** 2)
+    return float(np.sqrt(np.concatenate(squares).mean()))
 
 
 def _prepared(
@@ -172,6 +195,11 @@ def _scaled(R: Array, noise: SwimNoise) -> Array:
     known = np.isfinite(R[..., 0, 0])
     floor = (1e-9 * noise.measurement) ** 2 * np.eye(3)
     return np.where(known[..., None, None], R * noise.scale**2 + floor, noise.measurement**2 * np.eye(3))
+
+
+def point_sigma(covariance: Array, noise: SwimNoise) -> Array:
+    """(...) standard deviation along an axis of what scatters from point to point, of covariances (..., 3, 3)."""
+    return np.asarray(np.sqrt(np.trace(_scaled(covariance, noise), axis1=-2, axis2=-1) / 3))
 
 
 def _typical_step(z: Array, use: Bools) -> float:

@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 
 from ..abnormal.anomaly import MEASURES
 from ..measures import collective, kinematics
+from ..measures.faststarts import PointErrors, Starts, fast_starts
 from ..measures.group_kernels import delayed_cosines, neighbours
 from ..measures.pairs import add_neighbours, all_pairs, occupancy, pair_sums
-from ..measures.smoothing import smooth
+from ..measures.smoothing import Smoothed, point_sigma, smooth
 from .blocks import Block
 from .context import QUANTITIES, Context
-from .tables import burst_table, group_table, point_table
+from .tables import burst_table, group_table, point_table, start_table
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -27,7 +28,7 @@ class Measured:
     Averages over bins: ``bin_number``, ``bin_track`` (R,) and ``bin_values`` (R, C) with columns `BIN_COLUMNS`, and
     ``group_bins`` numbers (S,) and values (S, G) with columns `GROUP_COLUMNS`; ``histograms`` per quantity (K + 1, B),
     for each main track and, last, for all; ``delays`` sums and counts of pairs of main tracks; ``pairs`` found
-    and expected; ``maps`` (3, B, B); ``tank`` cells.
+    and expected; ``maps`` (3, B, B); ``tank`` cells; ``starts`` fast starts, and ``profiles`` (E, P) of their speed.
     """
 
     points: pa.Table
@@ -42,6 +43,8 @@ class Measured:
     pairs: tuple[Array, Array]
     maps: Array
     tank: Array
+    starts: pa.Table
+    profiles: Array
 
 
 GROUP_COLUMNS = ("polarisation", "milling", "nearest_neighbour", "spread", "hull_volume", "animals")
@@ -78,10 +81,11 @@ def measure(block: Block, plan: Context) -> Measured:
     there = kinematics.present(position[core])
     numbers = _bins(block, plan, values, there)
     group = group_table(block, plan, position[core], velocity[core], values)
+    starts = _starts(block, plan, smoothed)
     return Measured(
         point_table(block, plan, smoothed, values, there),
         group,
-        burst_table(block, plan, kinematics.speed(velocity), smoothed.sigma_speed * fps),
+        burst_table(block, plan, kinematics.speed(velocity), smoothed.sigma.speed * fps),
         *numbers,
         _group_bins(plan, group),
         _histograms(block, plan, values),
@@ -89,7 +93,16 @@ def measure(block: Block, plan: Context) -> Measured:
         pair_sums(np.ascontiguousarray(position[core][:: plan.every]), plan.pair_edges),
         _maps(plan, position[core], velocity[core]),
         occupancy(position[core], plan.low, plan.high, plan.cells),
+        *start_table(block, plan, starts),
     )
+
+
+def _starts(block: Block, plan: Context, smoothed: Smoothed) -> Starts:
+    """Fast starts of the points as they came; interpolated ones are no evidence."""
+    seen = np.where(block.observed[..., None], block.position, np.nan)
+    white = point_sigma(block.covariance, plan.noise)
+    errors = PointErrors(white, smoothed.sigma.speed, smoothed.sigma.acceleration)
+    return fast_starts(seen, errors, plan.fast, plan.fps)
 
 
 def _bins(block: Block, plan: Context, values: dict[str, Array], there: Bools) -> tuple[Ints, Ints, Array]:

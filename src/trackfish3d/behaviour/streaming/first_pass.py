@@ -1,6 +1,7 @@
 """A first look at tracks: who is there how long, where, and how noisy; all that a second pass must know before."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,10 @@ CHUNK_FRAMES = 240
 @dataclass(frozen=True, eq=False)
 class Survey:
     """``track`` (N,) numbers ascending, their ``points``, ``first`` and ``last`` frame (N,); ``first_frame``,
-    ``last_frame`` of all; ``position`` (S, 3) a sample; ``noise`` of the tracks; typical ``speed`` (world a frame) and
-    ``nearest_neighbour`` (world), NaN where unknown; ``crowd`` the most tracks in one piece.
+    ``last_frame`` of all; ``position`` (S, 3) a sample; ``crowd`` the most tracks in one piece. In stretches of frames:
+    ``noise`` of the tracks; medians of ``speed`` (world a frame), ``nearest_neighbour`` (world) and ``sigma_position``
+    (world), NaN where unknown; ``high_speed`` which a tenth of the points exceed; ``told`` the share of points that
+    came with a covariance.
     """
 
     track: Ints
@@ -33,10 +36,13 @@ class Survey:
     first_frame: int
     last_frame: int
     position: Array
+    crowd: int
     noise: SwimNoise
     speed: float
+    high_speed: float
     nearest_neighbour: float
-    crowd: int
+    sigma_position: float
+    told: float
 
     @property
     def frames(self) -> int:
@@ -68,10 +74,9 @@ def survey(source: TrackSource) -> Survey | None:
         return None
     track = np.array(sorted(seen), dtype=np.int64)
     rows = np.array([seen[int(t)] for t in track], dtype=np.int64)
-    noise, usual, near = _typical(chunks.found())
     return Survey(
         track, rows[:, 0], rows[:, 1], rows[:, 2], int(rows[:, 1].min()), int(rows[:, 2].max()),
-        np.concatenate(positions.kept), noise, usual, near, crowd,
+        np.concatenate(positions.kept), crowd, **_typical(chunks.found()),
     )  # fmt: skip
 
 
@@ -123,8 +128,8 @@ def _count(piece: Tracks, seen: dict[int, list[int]]) -> None:
         known[1], known[2] = min(known[1], a), max(known[2], b)
 
 
-def _typical(chunks: list[Tracks]) -> tuple[SwimNoise, float, float]:
-    """Noise, median speed and median distance to the nearest neighbour in stretches of frames."""
+def _typical(chunks: list[Tracks]) -> dict[str, Any]:
+    """Return what `Survey` tells of stretches of frames."""
     dense: list[Block] = []
     for chunk in chunks:
         span = int(chunk.frame[-1]) - int(chunk.frame[0]) + 1
@@ -137,9 +142,17 @@ def _typical(chunks: list[Tracks]) -> tuple[SwimNoise, float, float]:
     wide = [_padded(a, height) for a in ([b.position for b in dense], [b.covariance for b in dense])]
     observed = np.nan_to_num(_padded([b.observed.astype(float) for b in dense], height)) > 0
     noise = fit_noise(wide[0], wide[1], observed)
-    moving = speed(smooth(wide[0], wide[1], observed, noise).velocity)
+    smoothed = smooth(wide[0], wide[1], observed, noise)
+    moving = speed(smoothed.velocity)
     near = np.concatenate([nearest_neighbour_world(b.position).ravel() for b in dense])
-    return noise, _median(moving), _median(near)
+    return {
+        "noise": noise,
+        "speed": _quantile(moving, 0.5),
+        "high_speed": _quantile(moving, 0.9),
+        "nearest_neighbour": _quantile(near, 0.5),
+        "sigma_position": _quantile(smoothed.sigma.position, 0.5),
+        "told": float(np.isfinite(wide[1][present(wide[0])][:, 0, 0]).mean()),
+    }
 
 
 def _padded(parts: list[Array], height: int) -> Array:
@@ -147,6 +160,6 @@ def _padded(parts: list[Array], height: int) -> Array:
     return np.concatenate(filled, axis=1)
 
 
-def _median(values: Array) -> float:
+def _quantile(values: Array, share: float) -> float:
     known = values[np.isfinite(values)]
-    return float(np.median(known)) if len(known) else float("nan")
+    return float(np.quantile(known, share)) if len(known) else float("nan")

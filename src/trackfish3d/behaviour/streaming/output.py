@@ -59,12 +59,13 @@ class TableFolder:
 
 
 def whole_tables(found: Behaviour) -> dict[str, pa.Table]:
-    """Tables about the whole recording: fish, pairs, pair correlation, distributions, neighbours and tank."""
+    """Tables about the whole recording: animals, fast starts, pairs, distributions, neighbours and tank."""
     plan, unit = found.plan, found.plan.units
     middle = 0.5 * (plan.pair_edges[1:] + plan.pair_edges[:-1])
     near = pa.table({f"distance_{unit}": middle, "pair_correlation": found.pair_correlation})
     return {
         "fish": found.fish,
+        "faststarts": found.starts,
         "pairs": found.pairs,
         "pair_correlation": near,
         "distributions": _distributions(found),

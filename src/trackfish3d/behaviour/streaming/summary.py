@@ -92,9 +92,10 @@ def pair_table(plan: Context, delays: Delays) -> pa.Table:
 def anomaly_table(plan: Context, track: Ints, verdict: Verdict) -> pa.Table:
     """One row for each window and track that was judged."""
     w, n = np.nonzero(np.isfinite(verdict.p))
+    first, last = plan.frames_of(verdict.first_bin, verdict.last_bin)
     columns: dict[str, Any] = {
-        "first_frame": verdict.first_bin[w] * plan.bin_frames,
-        "last_frame": (verdict.last_bin[w] + 1) * plan.bin_frames - 1,
+        "first_frame": first[w],
+        "last_frame": last[w],
         "track": track[n],
         "p": verdict.p[w, n],
         "probability": verdict.probability[w, n],

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..measures import collective, kinematics
 from ..measures.events import burst_and_coast
+from ..measures.faststarts import Starts
 from ..measures.smoothing import Smoothed
 from .blocks import Block
 from .context import Context
@@ -25,18 +26,20 @@ def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[st
     def pick(array: Array, kind: type = np.float32) -> Array:
         return np.asarray(array[row, column], dtype=kind)
 
-    position = smoothed.position[block.core]
+    position, sigma = smoothed.position[block.core], smoothed.sigma
     velocity = smoothed.velocity[block.core] * plan.fps
     columns: dict[str, Any] = {"frame": frame, "time_s": frame / plan.fps, "track": block.track[column]}
     columns["observed"] = block.observed[block.core][row, column]
     columns |= {f"{axis}_{unit}": pick(position[..., k], np.float64) for k, axis in enumerate("xyz")}
-    columns[f"sigma_position_{unit}"] = pick(smoothed.sigma_position[block.core])
+    columns[f"sigma_position_{unit}"] = pick(sigma.position[block.core])
     columns |= {f"v{axis}_{unit}_per_s": pick(velocity[..., k]) for k, axis in enumerate("xyz")}
     columns[f"speed_{unit}_per_s"] = pick(values["speed"])
-    columns[f"sigma_speed_{unit}_per_s"] = pick(smoothed.sigma_speed[block.core] * plan.fps)
+    columns[f"sigma_speed_{unit}_per_s"] = pick(sigma.speed[block.core] * plan.fps)
     columns[f"acceleration_{unit}_per_s2"] = pick(values["acceleration"])
+    columns[f"sigma_acceleration_{unit}_per_s2"] = pick(sigma.acceleration[block.core] * plan.fps**2)
     columns["turning_rad_per_s"] = pick(values["turning"])
-    columns["sigma_heading_rad"] = pick(smoothed.sigma_heading_rad[block.core])
+    columns["sigma_turning_rad_per_s"] = pick(sigma.turning_rad[block.core] * plan.fps)
+    columns["sigma_heading_rad"] = pick(sigma.heading_rad[block.core])
     columns["pitch_rad"] = pick(values["pitch"])
     columns[f"depth_{unit}"] = pick(values["depth"])
     columns["straightness"] = pick(values["straightness"])
@@ -97,6 +100,29 @@ def burst_table(block: Block, plan: Context, speed: Array, sigma: Array) -> pa.T
     columns |= {f"{n}_{plan.units}_per_s": whole[k] for n, k in zip(names, "abc", strict=True)}
     table = pa.table(columns)
     return table.sort_by([("peak_frame", "ascending"), ("track", "ascending")])
+
+
+def start_table(block: Block, plan: Context, starts: Starts) -> tuple[pa.Table, Array]:
+    """Fast starts whose onset lies in the block's own frames, and the profiles (E, P) of their speed, world a s."""
+    mine = np.flatnonzero((starts.onset >= block.core.start) & (starts.onset < block.core.stop))
+    mine = mine[np.lexsort((block.track[starts.column[mine]], starts.onset[mine]))]
+    unit, fps, stimulus = plan.units, plan.fps, plan.settings.stimulus
+    onset, sigma = block.frame[starts.onset[mine]], starts.sigma_onset[mine] / fps
+    columns: dict[str, Any] = {"track": block.track[starts.column[mine]], "onset_frame": onset}
+    columns |= {"onset_s": onset / fps, "sigma_onset_s": sigma}
+    after = np.zeros(len(mine), np.bool_) if stimulus is None else onset >= stimulus
+    columns["latency_s"] = np.where(after, (onset - (stimulus or 0)) / fps, np.nan)
+    columns["sigma_latency_s"] = np.where(after, sigma, np.nan)
+    columns["peak_frame"] = block.frame[starts.peak[mine]]
+    rates = {"peak_speed": (f"{unit}_per_s", fps), "peak_acceleration": (f"{unit}_per_s2", fps**2)}
+    turns = {"turn_first": "turning_first_5_frames_rad", "turn": "turning_rad"}
+    for name, (label, factor) in rates.items():
+        columns[f"{name}_{label}"] = getattr(starts, name)[mine] * factor
+        columns[f"sigma_{name}_{label}"] = getattr(starts, f"sigma_{name}")[mine] * factor
+    for name, label in turns.items():
+        columns[label] = getattr(starts, f"{name}_rad")[mine]
+        columns[f"sigma_{label}"] = getattr(starts, f"sigma_{name}_rad")[mine]
+    return pa.table(columns), starts.profile[mine] * fps
 
 
 def _mean(values: Array) -> Array:

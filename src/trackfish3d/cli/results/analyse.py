@@ -53,6 +53,10 @@ def command(
     up: Annotated[
         str | None, typer.Option(help="World axis that points up, as in -z [default: by the cameras].")
     ] = None,
+    fps: Annotated[float | None, typer.Option(help="Frames a second, where the recording does not know it.")] = None,
+    stimulus: Annotated[
+        int | None, typer.Option(help="Frame of a stimulus: fast starts get their latency after it.")
+    ] = None,
     abnormal: Annotated[
         str | None, typer.Option(help="True identities known to be abnormal, with commas: scores the detection.")
     ] = None,
@@ -61,7 +65,7 @@ def command(
 ) -> None:
     """Measure swimming and schooling, find abnormal animals, write tables and figures."""
     given = parse_settings(set_ or [])
-    named = {"anomaly.window_s": window, "anomaly.false_alarm_rate": false_alarms}
+    named = {"anomaly.window_s": window, "anomaly.false_alarm_rate": false_alarms, "stimulus": stimulus}
     given |= {k: str(v) for k, v in named.items() if v is not None}
     given |= {"observed_only": "true"} if observed_only else {}
     chosen = make_settings(AnalysisSettings, given, "analyse")
@@ -74,7 +78,8 @@ def command(
     if report and out is not None:
         raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
     with Bars() as bars:
-        found = analyse(source, tracks, out, settings=given, up=up, format=format.value, progress=bars.start("frames"))
+        bar = bars.start("frames")
+        found = analyse(source, tracks, out, settings=given, up=up, fps=fps, format=format.value, progress=bar)
     tables = found.tables
     if netcdf:
         write_netcdf(_points(tables), found.behaviour.plan, tables.folder / "behaviour.nc", source.folder.name)
@@ -96,12 +101,17 @@ def _points(tables: TableFolder) -> pa.Table:
 
 
 def _print(found: Behaviour, guessed: bool) -> None:
-    unit, noise = found.plan.units, found.survey.noise
+    unit, survey = found.plan.units, found.survey
     surface = "the highest points of the tracks" if guessed else "the surface"
     print(
-        f"{len(found.survey.track)} tracks, {found.survey.frames} frames; noise of a position "
-        f"{noise.measurement:.3g} {unit}; depth is below {surface}"
+        f"{len(survey.track)} tracks, {survey.frames} frames; a position is known to "
+        f"{survey.sigma_position:.2g} {unit} (median sigma along an axis); depth is below {surface}"
     )
+    if survey.told < 0.5:
+        print(
+            "these tracks come without covariances: sigmas are guessed from how points scatter about a smooth curve, "
+            "and too small where the tracks were smoothed before"
+        )
     table = Table(box=None, pad_edge=False)
     columns = {
         "track": "track",
@@ -118,7 +128,8 @@ def _print(found: Behaviour, guessed: bool) -> None:
     table.add_column("")
     rows = found.fish.sort_by([("points", "descending")]).to_pylist()
     for row in rows[:_SHOWN]:
-        cells = [_number(row[c]) for c in columns.values()]
+        shown = row | ({} if row["abnormal"] else {"abnormal_probability": float("nan")})
+        cells = [_number(shown[c]) for c in columns.values()]
         word = f"abnormal: {row['evidence']}" if row["abnormal"] else ""
         table.add_row(*cells, word)
     console = Console()
@@ -127,6 +138,22 @@ def _print(found: Behaviour, guessed: bool) -> None:
         print(f"... and {len(rows) - _SHOWN} more in the table 'fish'")
     if not np.isfinite(found.whole.p).any():
         print("too few animals together to judge who is abnormal (four are needed)")
+    elif not found.whole.abnormal.any():
+        print(f"nobody is flagged as abnormal ({100 * found.plan.settings.anomaly.false_alarm_rate:g} % false alarms)")
+    _print_starts(found)
+
+
+def _print_starts(found: Behaviour) -> None:
+    """Print how many fast starts there are, and how soon after the stimulus, if there was one."""
+    starts = found.starts
+    line = f"{starts.num_rows} fast starts (peaks above {found.plan.fast * found.plan.fps:.3g} {found.plan.units}/s)"
+    latency = starts["latency_s"].to_numpy()
+    tracks = starts["track"].to_numpy()[np.isfinite(latency)]
+    first = [float(np.nanmin(latency[starts["track"].to_numpy() == t])) for t in np.unique(tracks)]
+    if found.plan.settings.stimulus is not None:
+        line += f"; after the stimulus {len(first)} animals started"
+        line += f", the middle one after {np.median(first):.3g} s" if first else ""
+    print(line)
 
 
 def _number(value: Any) -> str:
