@@ -86,7 +86,7 @@ def simulate(
     frames: Annotated[int, typer.Option(help="Number of frames.")] = 360,
     seed: Annotated[int, typer.Option(help="Same seed, same recording.")] = 0,
     out: Out = None,
-    preset_name: Annotated[str | None, typer.Option("--preset", help="tank, open or milling.")] = None,
+    preset_name: Annotated[str | None, typer.Option("--preset", help="tank, open, milling or startle.")] = None,
     detector: Detector = "detector",
     sick: Annotated[int, typer.Option(help="How many fish are abnormal: slow, erratic, apart.")] = 0,
     length: Annotated[float | None, typer.Option(help="Body length, world units.")] = None,
@@ -108,7 +108,7 @@ def simulate(
     refuse_leftovers(out, cameras.names if video else ())
     settings = _settings(preset_name, rig, length, fish, water)
     school = simulate_school(settings, water, fish, frames, seed, sick)
-    fps = 60.0 if rig == "tank" else FPS
+    fps = settings.fps or (60.0 if rig == "tank" else FPS)
     with _bar(out.name, frames) as progress:
         what = f"{fish} fish, rig {rig}, seed {seed}"
         recording = write_school(school, cameras, out, detector, seed, fps, what, progress)
