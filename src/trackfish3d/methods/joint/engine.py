@@ -14,7 +14,7 @@ from ...maths.kalman import predict
 from .confirmation import duplicates, explain
 from .cues import chances, typical_size
 from .initiation import initiate
-from .kernels import add_dart, correct, hypotheses, look
+from .kernels import FLIGHT_SCALE, FLIGHT_SHARE, add_dart, correct, hypotheses, look
 from .live_tracks import FrameLog, FutureFrames, LiveTracks
 from .lookahead import alternatives, compare
 from .model import TrackingModel
@@ -26,8 +26,8 @@ from .settings import JointSettings
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-Hypotheses = tuple[Ints, Ints, Array, Flags]
-"""Owner (H,), sets (H, C), value (H,), and whether each supposes a dart (H,)."""
+Hypotheses = tuple[Ints, Ints, Array, Array]
+"""Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 
 
 @dataclass(eq=False)
@@ -152,7 +152,7 @@ class Engine:
         first = np.searchsorted(owner, np.arange(len(who)))
         members[who], weight[who] = sets[chosen], value[chosen]
         gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
-        self._widen(live.cov, who[dart[chosen]], elapsed)
+        self._widen(live.cov, who, dart[chosen], elapsed)
 
     def _with_darts(
         self,
@@ -164,20 +164,24 @@ class Engine:
     ) -> Hypotheses:
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
         owner, sets, value = calm
-        dart = np.zeros(len(owner), bool)
+        dart = np.zeros(len(owner))
         best = sets[_best_each(owner, value, len(who))]
         poor = np.flatnonzero((best >= 0).sum(1) < (predicted.found[who] > 0.5).sum(1))
-        if not len(poor) or self.settings.dart_share <= 0:
-            return owner, sets, value, dart
-        cov = self.live.cov[who[poor]]
-        self._widen(cov, np.arange(len(poor)), elapsed)
-        more_owner, more_sets, more = self._hypotheses(who[poor], cov, frame, predicted, np.ones(len(frame), bool))
-        real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
-        owner = np.concatenate([owner, poor[more_owner[real]]])
+        for share, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
+            if not len(poor) or self.settings.dart_share <= 0:
+                break
+            cov = self.live.cov[who[poor]]
+            self._widen(cov, np.arange(len(poor)), np.full(len(poor), scale), elapsed)
+            more_owner, more_sets, more = self._hypotheses(who[poor], cov, frame, predicted, np.ones(len(frame), bool))
+            real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
+            owner = np.concatenate([owner, poor[more_owner[real]]])
+            sets = np.concatenate([sets, more_sets[real]])
+            value = np.concatenate([value, more[real] + np.log(share * self.settings.dart_share)])
+            dart = np.concatenate([dart, np.full(int(real.sum()), scale)])
+            held = (best[poor] >= 0).sum(1) >= 2
+            poor = poor[~held & ~np.isin(np.arange(len(poor)), more_owner[real])]  # a flight explains what no dart does
         order = np.argsort(owner, kind="stable")
-        value = np.concatenate([value, more[real] + np.log(self.settings.dart_share)])
-        dart = np.concatenate([dart, np.ones(int(real.sum()), bool)])
-        return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], dart[order]
+        return owner[order], sets[order], value[order], dart[order]
 
     def _look_ahead(
         self, who: Ints, choices: Hypotheses, chosen: Ints, frame: FrameObservations, predicted: PredictedViews,
@@ -193,7 +197,7 @@ class Engine:
             held, both = who[tracks], np.stack([chosen[tracks], other[tracks]])
             cov = np.stack([live.cov[held]] * 2)
             for k in range(2):
-                self._widen(cov[k], np.flatnonzero(dart[both[k]]), elapsed)
+                self._widen(cov[k], np.arange(len(held)), dart[both[k]], elapsed)
             state, pixel, J, size, axis, last = (
                 np.stack([a[held]] * 2)
                 for a in (
@@ -219,10 +223,10 @@ class Engine:
                 return revised
         return chosen
 
-    def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
-        """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
-        for k in rows:
-            add_dart(cov[k], self.model.dart**2 * elapsed)
+    def _widen(self, cov: Array, rows: Ints, scale: Array, elapsed: int) -> None:
+        """Add to rows of covariances (K, 6, 6) what darts of this scale (R,) can do in the last frame, in place."""
+        for k, times in zip(rows[scale > 0], scale[scale > 0], strict=True):
+            add_dart(cov[k], (times * self.model.dart) ** 2 * elapsed)
 
     def _follow(
         self,

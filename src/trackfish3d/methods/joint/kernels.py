@@ -19,6 +19,8 @@ from .cues import likeness
 
 TAIL_SHARE = 0.1
 TAIL_SCALE = 4.0
+FLIGHT_SHARE = 0.1  # of darts are flights ...
+FLIGHT_SCALE = 4.0  # ... that are as much faster
 _LOG_2PI = math.log(2.0 * math.pi)
 _MOST_VIEW = 8  # detections of one view that come into question for a track; the nearest ones
 _BEAM = 48  # partial sets kept while views are added
