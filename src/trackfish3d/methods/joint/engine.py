@@ -60,7 +60,7 @@ class Engine:
         self.packed = rig.packed
         self.sizes = np.array([c.size for c in rig], float)
         self.live = LiveTracks.empty(len(rig), settings.window)
-        self.now = -1
+        self.now = 0  # before the first frame there are no tracks, so that no gap is taken from it
         self.next_name = 0
         self.confirmed: set[int] = set()
         self.logs: list[FrameLog] = []
@@ -74,7 +74,7 @@ class Engine:
 
         ahead : the frames to come, for doubtful choices; without them each frame decides for itself.
         """
-        elapsed = 1 if self.now < 0 else number - self.now
+        elapsed = number - self.now
         self.now = number
         frame = obs.frame(number, rows, len(self.rig))
         live = self.live
@@ -165,21 +165,24 @@ class Engine:
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
         owner, sets, value = calm
         dart = np.zeros(len(owner))
-        best = sets[_best_each(owner, value, len(who))]
-        poor = np.flatnonzero((best >= 0).sum(1) < (predicted.found[who] > 0.5).sum(1))
+        views = (sets[_best_each(owner, value, len(who))] >= 0).sum(1)
+        poor = np.flatnonzero(views < (predicted.found[who] > 0.5).sum(1))
+        if not len(poor) or self.settings.dart_share <= 0:
+            return owner, sets, value, dart
         for share, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
-            if not len(poor) or self.settings.dart_share <= 0:
-                break
             cov = self.live.cov[who[poor]]
             self._widen(cov, np.arange(len(poor)), np.full(len(poor), scale), elapsed)
             more_owner, more_sets, more = self._hypotheses(who[poor], cov, frame, predicted, np.ones(len(frame), bool))
             real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
-            owner = np.concatenate([owner, poor[more_owner[real]]])
+            more_owner = poor[more_owner[real]]
+            owner = np.concatenate([owner, more_owner])
             sets = np.concatenate([sets, more_sets[real]])
             value = np.concatenate([value, more[real] + np.log(share * self.settings.dart_share)])
-            dart = np.concatenate([dart, np.full(int(real.sum()), scale)])
-            held = (best[poor] >= 0).sum(1) >= 2
-            poor = poor[~held & ~np.isin(np.arange(len(poor)), more_owner[real])]  # a flight explains what no dart does
+            dart = np.concatenate([dart, np.full(len(more_owner), scale)])
+            views[more_owner] = 2
+            poor = poor[views[poor] < 2]  # a flight is supposed where nothing else explains two views
+            if not len(poor):
+                break
         order = np.argsort(owner, kind="stable")
         return owner[order], sets[order], value[order], dart[order]
 
@@ -300,7 +303,7 @@ class Engine:
         return LiveTracks(
             names, np.zeros(k, bool), state, cov, np.full(k, frame.number), np.full(k, frame.number), weight.copy(),
             weight.copy(), np.zeros(k), np.where(hit, frame.log_size[sets], np.nan),
-            np.where(hit, frame.axis[sets], np.nan), np.where(hit, frame.number, -1), window_rows, window_gain,
+            np.where(hit, frame.axis[sets], np.nan), np.full(hit.shape, frame.number), window_rows, window_gain,
         )  # fmt: skip
 
     def _prune(self, members: Ints) -> None:

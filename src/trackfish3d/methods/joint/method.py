@@ -1,5 +1,6 @@
 """Method ``joint``: one assignment over views and time."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method, Progress
 from ..postprocess import relabel
+from .canonical import Canonical
 from .engine import Engine
 from .fit.initialise import initial_model
 from .live_tracks import FutureFrames
@@ -42,7 +44,10 @@ class Joint(Method):
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Tracks:
         """Fit, track, mend."""
         s: JointSettings = self.settings
-        model = self.model = initial_model(rig, detections, s)
+        world = Canonical.of(rig, detections)
+        rig, detections = world.rig, world.detections
+        model = initial_model(rig, detections, s)
+        self.model = world.model(model)
         obs = Observations.of(rig, detections, model)
         if s.model is not None:
             obs = obs.with_pair_odds(rig, detections, model.body_length, s.model)
@@ -54,11 +59,12 @@ class Joint(Method):
         engine.finish()
         self.suspects, self.stopped = [], engine.stopped
         if not engine.confirmed:
-            return Tracks.build([], [], [], cameras=rig.names)
+            return Tracks.build([], [], [], cameras=world.names)
         refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
         refined.paths.name, kept = _by_appearance(refined, s.min_obs)
-        self.suspects = [x for x in suspects(refined) if max(x.track, x.other) < kept]
-        return to_tracks(rig, detections, refined)
+        found = [x for x in suspects(refined) if max(x.track, x.other) < kept]
+        self.suspects = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in found]
+        return to_tracks(world, refined)
 
 
 def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], int]:
@@ -76,9 +82,9 @@ def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], i
     return np.repeat(new, np.diff(paths.begin)).astype(np.int64), int((~short).sum())
 
 
-def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Tracks:
+def to_tracks(world: Canonical, refined: Refined) -> Tracks:
     """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
-    paths = refined.paths
+    rig, detections, paths = world.rig, world.detections, refined.paths
     error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
     for c, cam in enumerate(rig):
         rows = np.flatnonzero(paths.members[:, c] >= 0)
@@ -89,7 +95,8 @@ def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Track
         error = error / count
     return relabel(
         Tracks.build(
-            paths.frame, paths.name, paths.state[:, :3], covariance=paths.cov[:, :3, :3], detection=paths.members,
-            error_px=error, observed=count > 0, confidence=link_confidence(refined), cameras=rig.names,
+            paths.frame + world.first, paths.name, paths.state[:, :3] + world.origin,
+            covariance=paths.cov[:, :3, :3], detection=world.members(paths.members), error_px=error,
+            observed=count > 0, confidence=link_confidence(refined), cameras=world.names,
         )
     )  # fmt: skip

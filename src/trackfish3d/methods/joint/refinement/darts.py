@@ -75,9 +75,10 @@ def _doubtful(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, da
         dt[0] = frame[i] - frame[i - 1]
         other[:], other_cov[:] = state, cov
         predict(state, cov, dt, q)
+        expected, spread = state[0, :3].copy(), cov[0, 0, 0] + cov[0, 1, 1] + cov[0, 2, 2]
         calm = _take(i, state[0], cov[0], around, lines, u, v, r, members)
-        if lines[2][i].sum() < 2:
-            continue  # one view alone does not prove a dart
+        if lines[2][i].sum() < 2 or np.sum((state[0, :3] - expected) ** 2) < spread:
+            continue  # one view alone does not prove a dart, and what was expected is none
         predict(other, other_cov, dt, q + dart * LEVELS[1] ** 2)
         darted = _take(i, other[0], other_cov[0], around, lines, u, v, r, members)
         if darted + math.log(share) - calm > _DOUBT:
