@@ -112,3 +112,35 @@ def test_segment_distance_is_the_least_over_both_segments(numbers, a, b):
     best = minimize(gap, [0.0, 0.0], bounds=[(-a, a), (-b, b)], method="L-BFGS-B", tol=1e-14).fun
     assert got == pytest.approx(np.sqrt(best), abs=2e-4)
     assert np.linalg.norm(vector) == pytest.approx(got)
+
+
+def startled(seed=5, **changes):
+    return simulate_school(PRESETS["startle"].model_copy(update={"length": 2.0, **changes}), POND, 8, 400, seed)
+
+
+def test_a_fast_start_turns_by_120_degrees_in_four_frames_and_is_eight_times_as_fast():
+    school = startled()
+    begins = np.argwhere(school.starting[1:-12] & ~school.starting[:-13]) + [1, 0]
+    assert len(begins) > 8
+    turns, pace = [], []
+    for t, k in begins:
+        turns.append(np.degrees(np.arccos(school.heading[t - 1, k] @ school.heading[t + 3, k])))
+        pace.append((school.speed[t : t + 12, k] / school.cruise[k]).max())
+    assert np.median(turns) == pytest.approx(np.degrees(2.1), abs=5)  # pitch and others in the way take some
+    assert np.median(pace) == pytest.approx(8.0, rel=0.05)
+
+
+def test_startled_fish_rest_and_keep_the_rules():
+    school = startled()
+    facts = school_statistics(school)
+    assert facts["clearance"] >= 0
+    assert facts["margin"] >= 0
+    assert school.resting.any()
+    still = school.resting[10:] & school.resting[:-10]
+    assert np.median((school.speed / school.cruise)[10:][still]) < 0.1
+
+
+def test_fish_that_are_not_startled_neither_start_nor_rest():
+    school = simulate_school(PRESETS["milling"], POND, 8, 100, seed=1)
+    assert not school.starting.any()
+    assert not school.resting.any()

@@ -62,7 +62,7 @@ def simulate(
     refuse_leftovers(folder, cameras.names if video else ())
     settings = _settings(preset_name, rig, length, fish, water)
     school = simulate_school(settings, water, fish, frames, seed, sick)
-    fps = 60.0 if rig == "tank" else FPS
+    fps = settings.fps or (60.0 if rig == "tank" else FPS)
     what = f"{fish} fish, rig {rig}, seed {seed}"
     recording = write_school(school, cameras, folder, detector, seed, fps, what, of_task(tell, folder.name))
     if video:

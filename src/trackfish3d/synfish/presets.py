@@ -1,4 +1,4 @@
-"""How a school behaves: the zones, the walls, the swimming, as validated settings with three named presets."""
+"""How a school behaves: the zones, the walls, the swimming, as validated settings with named presets."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ class SchoolSettings(Settings):
     burst_speed: float = Field(default=1.6, gt=1, le=1.9, description="in units of the cruising speed")
     coast_speed: float = Field(default=0.75, gt=0, le=1)
     pitch_max: float = Field(default=0.5, gt=0, lt=1.5, description="radians")
+    start_chance: float = Field(default=0.0, ge=0, le=0.1, description="chance of a fast start in a frame")
+    start_turn: float = Field(default=2.1, ge=0, le=3.2, description="turn of a fast start, radians")
+    start_turn_frames: float = Field(default=4.0, ge=1, description="frames of that turn")
+    start_frames: float = Field(default=6.0, ge=1, description="frames at a fast start's speed")
+    start_speed: float = Field(default=8.0, gt=1, le=20, description="in units of the cruising speed")
+    rest_chance: float = Field(default=0.0, ge=0, le=0.1, description="chance that a fish begins to rest in a frame")
+    rest_frames: float = Field(default=40.0, ge=1)
+    fps: float | None = Field(
+        default=None, gt=0, description="frame rate that these rates stand for; the rig's if None"
+    )
     size_variation: float = Field(default=0.05, ge=0, le=0.2)
     speed_variation: float = Field(default=0.10, ge=0, le=0.3)
 
@@ -56,6 +66,10 @@ class SchoolSettings(Settings):
         row[k.TURN_MAX], row[k.TURN_SMOOTH] = self.turn_max, self.turn_smooth
         row[k.BURST_CHANCE], row[k.BURST_FRAMES] = self.burst_chance, self.burst_frames
         row[k.BURST_SPEED], row[k.COAST_SPEED] = self.burst_speed, self.coast_speed
+        row[k.START_CHANCE], row[k.START_TURN] = self.start_chance, self.start_turn
+        row[k.START_TURN_FRAMES], row[k.START_FRAMES] = self.start_turn_frames, self.start_frames
+        row[k.START_SPEED] = self.start_speed
+        row[k.REST_CHANCE], row[k.REST_FRAMES] = self.rest_chance, self.rest_frames
         row[k.PITCH_MAX], row[k.HOME], row[k.STEP_MAX] = self.pitch_max, 1.0, 1.9
         return row
 
@@ -77,6 +91,20 @@ PRESETS: dict[str, SchoolSettings] = {
     "open": SchoolSettings(alignment=0.5, attraction=0.3, wander=0.2, layering=0.3),
     # Fish circling a common axis, as confined schools do: the paper's scenes.
     "milling": SchoolSettings(spacing=0.55, milling=0.45, alignment=0.25, attraction=0.12, wander=0.2),
+    # Filmed at 200 frames a second: bursts and glides, rest, and C-starts that turn by 120 degrees in four frames.
+    "startle": SchoolSettings(
+        cruise=0.03,
+        spacing=0.3,
+        alignment=0.2,
+        attraction=0.1,
+        burst_chance=0.02,
+        burst_frames=5.0,
+        burst_speed=1.9,
+        coast_speed=0.5,
+        start_chance=0.008,
+        rest_chance=0.004,
+        fps=200.0,
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from .rendering.capsules import (
     pose_is_free,
     smallest_clearance,
 )
-from .school_kernels import step_school
+from .school_kernels import RESTING, STARTING, step_school
 
 # Above this share of the water filled by bodies, fish cannot turn without meeting.
 PACKING_MAX = 0.06
@@ -59,7 +59,7 @@ class School:
     position (T, N, 3) body centre; heading (T, N, 3) unit; speed (T, N) world units a frame; yaw_rate (T, N)
     radians a frame, positive to the fish's left; beat (T, N) phase of the tail beat, radians;
     length (N,) world units; shade (N,) brightness factor; cruise (N,) world units a frame;
-    abnormal (N,) bool.
+    abnormal (N,) bool; starting (T, N) bool, in a fast start; resting (T, N) bool.
     """
 
     water: Water
@@ -72,6 +72,8 @@ class School:
     shade: np.ndarray
     cruise: np.ndarray
     abnormal: np.ndarray
+    starting: np.ndarray
+    resting: np.ndarray
 
 
 def body_volume(length: float) -> float:
@@ -96,14 +98,17 @@ def check_room(fish: int, length: float, water: Water) -> None:
         )
 
 
-def _check_pace(pace: np.ndarray, length: float) -> None:
-    """Refuse a school whose fish block each other; ``pace`` (T, N) is speed over cruising speed."""
-    blocked = float((pace < 0.1).mean())
-    if pace.mean() < PACE_MIN or blocked > BLOCKED_MAX:
+def _check_pace(pace: np.ndarray, resting: np.ndarray, length: float) -> None:
+    """Refuse a school whose fish block each other; ``pace`` (T, N) is speed over cruising speed, ``resting`` bool."""
+    swimming = pace[~resting]
+    if not len(swimming):
+        return
+    blocked = float((swimming < 0.1).mean())
+    if swimming.mean() < PACE_MIN or blocked > BLOCKED_MAX:
         raise InputError(
             f"the tank is too small for the school: {pace.shape[1]} fish of length {length:.2f} block each other "
-            f"({100 * pace.mean():.0f} % of their cruising speed, {100 * blocked:.0f} % stand still): fewer or shorter "
-            "fish, or a larger volume"
+            f"({100 * swimming.mean():.0f} % of their cruising speed, {100 * blocked:.0f} % stand still): fewer or "
+            "shorter fish, or a larger volume"
         )
 
 
@@ -175,21 +180,24 @@ def simulate_school(
     position, heading = _place(rng, water, length, depth)
     speed = cruise.copy()
     spin, wander, burst = np.zeros((fish, 3)), np.zeros((fish, 3)), np.zeros(fish)
+    doing, done = np.zeros((fish, 4)), np.zeros((frames, fish, 4))
     row = settings.row((water.volume / fish) ** (1 / 3))
     out = np.empty((4, frames, fish, 3))
     for t in range(-WARM_UP_FRAMES, frames):
         before = position.copy()
         step_school(
-            position, heading, speed, spin, wander, burst, length, cruise, social, erratic, home, depth,
+            position, heading, speed, spin, wander, burst, doing, length, cruise, social, erratic, home, depth,
             water.low, water.high, row, rng.standard_normal((fish, 3)), rng.random(fish),
         )  # fmt: skip
         if t >= 0:
             out[0, t], out[1, t], out[2, t], out[3, t] = position, heading, spin, position - before
+            done[t] = doing
     speeds = np.linalg.norm(out[3], axis=2)
-    _check_pace(speeds / cruise, settings.length)
+    starting, resting = done[..., STARTING] > 0, done[..., RESTING] > 0
+    _check_pace(speeds / cruise, resting, settings.length)
     yaw = out[2, :, :, 2] * water.up
     beat = np.cumsum(0.12 + 0.35 * speeds / cruise, axis=0) + rng.uniform(0, 2 * np.pi, fish)
-    return School(water, out[0], out[1], speeds, yaw, beat, length, shade, cruise, sick)
+    return School(water, out[0], out[1], speeds, yaw, beat, length, shade, cruise, sick, starting, resting)
 
 
 def school_statistics(school: School) -> dict[str, float]:

@@ -19,7 +19,11 @@ WALL_MARGIN, WALL, MILLING, LAYERING = 6, 7, 8, 9
 WANDER, WANDER_MEMORY, TURN_MAX, TURN_SMOOTH = 10, 11, 12, 13
 BURST_CHANCE, BURST_FRAMES, BURST_SPEED, COAST_SPEED = 14, 15, 16, 17
 PITCH_MAX, HOME, STEP_MAX = 18, 19, 20
-SETTINGS_COLUMNS = 21
+START_CHANCE, START_TURN, START_TURN_FRAMES, START_FRAMES, START_SPEED = 21, 22, 23, 24, 25
+REST_CHANCE, REST_FRAMES = 26, 27
+SETTINGS_COLUMNS = 28
+# Columns of what a fish is at, frames left and radians a frame: `step_school`.
+STARTING, TURNING, TURN_RATE, RESTING = 0, 1, 2, 3
 # Moves that a fish tries, the boldest first: shares of its step ahead and aside, and whether it turns.
 AHEAD = (1.0, 0.6, 0.3, 0.2, 0.6, 0.2, 0.0, 0.0, -0.3)
 ASIDE = (0.0, 0.0, 0.0, 0.4, 0.0, 0.4, 0.4, 0.0, 0.0)
@@ -141,6 +145,42 @@ def _turn(i, want, heading, spin, row, agility):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _swing(i, heading, spin, rate):  # type: ignore[no-untyped-def]
+    """Turn the heading level by ``rate`` radians, whatever the fish would rather do: the first stage of a C-start."""
+    c, s = np.cos(rate), np.sin(rate)
+    hx, hy, hz = heading[i, 0], heading[i, 1], heading[i, 2]
+    spin[i, 0], spin[i, 1], spin[i, 2] = 0.0, 0.0, rate
+    return c * hx - s * hy, s * hx + c * hy, hz
+
+
+@njit(cache=True)
+def _roomier(i, angle, position, heading, length, low, high):  # type: ignore[no-untyped-def]
+    """+1 or -1: the side to which a turn by ``angle`` radians leaves more water before the fish, 0 if both do."""
+    short = np.zeros(2)
+    for k in range(2):
+        c, s = np.cos(angle), np.sin(angle) * (1.0 - 2.0 * k)
+        ahead = (c * heading[i, 0] - s * heading[i, 1], s * heading[i, 0] + c * heading[i, 1])
+        for m in range(2):
+            goal = position[i, m] + 4.0 * length[i] * ahead[m]
+            short[k] += max(low[m] - goal, 0.0) + max(goal - high[m], 0.0)
+    return np.sign(short[1] - short[0])
+
+
+@njit(cache=True)
+def _decide(i, chance, side, doing, position, heading, length, low, high, row):  # type: ignore[no-untyped-def]
+    """Begin a fast start or a rest, rarely; count down what the fish is at. Columns of ``doing`` are above."""
+    for k in (STARTING, TURNING, RESTING):
+        doing[i, k] = max(doing[i, k] - 1.0, 0.0)
+    if chance > 1.0 - row[START_CHANCE] and doing[i, STARTING] <= 0.0:
+        roomier = _roomier(i, row[START_TURN], position, heading, length, low, high)
+        turn = row[START_TURN] * (roomier if roomier != 0.0 else np.sign(side))
+        doing[i, STARTING], doing[i, TURNING] = row[START_TURN_FRAMES] + row[START_FRAMES], row[START_TURN_FRAMES]
+        doing[i, TURN_RATE], doing[i, RESTING] = turn / row[START_TURN_FRAMES], 0.0
+    elif chance > 1.0 - row[START_CHANCE] - row[REST_CHANCE] and doing[i, STARTING] + doing[i, RESTING] <= 0.0:
+        doing[i, RESTING] = row[REST_FRAMES]
+
+
+@njit(cache=True)
 def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  # type: ignore[no-untyped-def]
     """Move fish ``i`` by the first of ever gentler moves that leaves it free and in the water; returns its share.
 
@@ -168,7 +208,7 @@ def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  #
 
 @njit(cache=True)
 def step_school(  # type: ignore[no-untyped-def]
-    position, heading, speed, spin, wander, burst, length, cruise, social, erratic, home, depth, low, high, row,
+    position, heading, speed, spin, wander, burst, doing, length, cruise, social, erratic, home, depth, low, high, row,
     noise, chance,
 ):  # fmt: skip
     """Advance every fish by one frame, in place.
@@ -176,10 +216,10 @@ def step_school(  # type: ignore[no-untyped-def]
     Parameters are (N, 3) or (N,) arrays of the school's state; ``noise`` (N, 3) standard normal and
     ``chance`` (N,) uniform numbers keep the randomness outside, so that one seed gives one school.
     """
-    fish = position.shape[0]
     middle = 0.5 * (low + high)
     room = 0.5 * (high - low)
-    for i in range(fish):
+    for i in range(position.shape[0]):
+        _decide(i, chance[i], noise[i, 0], doing, position, heading, length, low, high, row)
         memory = row[WANDER_MEMORY]
         fresh = np.sqrt(1.0 - memory * memory)
         for k in range(3):
@@ -209,15 +249,34 @@ def step_school(  # type: ignore[no-untyped-def]
         agility = 1.0 + 0.5 * (erratic[i] > 1.5)
         hx, hy, hz = _turn(i, want, heading, spin, row, agility)
 
-        burst[i] -= 1.0
-        if burst[i] <= 0.0 and chance[i] < row[BURST_CHANCE]:
-            burst[i] = row[BURST_FRAMES]
-        if burst[i] > 0.0:
-            speed[i] += 0.35 * (row[BURST_SPEED] * cruise[i] - speed[i])
-        else:
-            speed[i] += 0.08 * (row[COAST_SPEED] * cruise[i] - speed[i])
-        step = min(speed[i] * (1.0 - 0.5 * min(crowd, 1.0)), row[STEP_MAX] * cruise[i])
-        share = _settle(i, hx, hy, hz, max(step, 0.4 * cruise[i]), push, position, heading, length, low, high)
+        if doing[i, TURNING] > 0.0:
+            hx, hy, hz = _swing(i, heading, spin, doing[i, TURN_RATE])
+        step = _pace(i, chance[i], crowd, speed, burst, doing, cruise, row)
+        share = _settle(i, hx, hy, hz, step, push, position, heading, length, low, high)
         if share < 1.0:
             speed[i] *= max(share, 0.6)
             spin[i] *= 0.5
+
+
+@njit(cache=True)
+def _pace(i, chance, crowd, speed, burst, doing, cruise, row):  # type: ignore[no-untyped-def]
+    """Way of this frame, world units: bursts and coasts, slower in a crowd; a fast start; rest."""
+    burst[i] -= 1.0
+    if burst[i] <= 0.0 and chance < row[BURST_CHANCE]:
+        burst[i] = row[BURST_FRAMES]
+    if doing[i, STARTING] > 0.0:  # little way while the body bends, then almost at once
+        share = 0.1 if doing[i, TURNING] > 0.0 else 0.6
+        speed[i] += share * (row[START_SPEED] * cruise[i] - speed[i])
+        return speed[i]
+    if speed[i] > row[STEP_MAX] * cruise[i]:  # the end of a start
+        speed[i] *= 0.7
+        return speed[i]
+    if doing[i, RESTING] > 0.0:
+        speed[i] *= 0.7
+        return speed[i]
+    if burst[i] > 0.0:
+        speed[i] += 0.35 * (row[BURST_SPEED] * cruise[i] - speed[i])
+    else:
+        speed[i] += 0.08 * (row[COAST_SPEED] * cruise[i] - speed[i])
+    step = min(speed[i] * (1.0 - 0.5 * min(crowd, 1.0)), row[STEP_MAX] * cruise[i])
+    return max(step, 0.4 * cruise[i])

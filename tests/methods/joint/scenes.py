@@ -5,8 +5,9 @@ import numpy as np
 from trackfish3d.cameras import Camera, CameraRig
 from trackfish3d.methods.joint.model import TrackingModel
 from trackfish3d.methods.joint.observations import Observations
-from trackfish3d.methods.joint.refinement.refine import filtered
+from trackfish3d.methods.joint.refinement.refine import smoothed
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
+from trackfish3d.methods.joint.settings import JointSettings
 from trackfish3d.recordings import Detections
 from trackfish3d.synfish.rigs import look_at
 
@@ -54,14 +55,14 @@ def model(rig, noise, acceleration, velocity=0.1, **changes):
 
 
 def paths_of(rig, detections, known, pieces):
-    """Paths of pieces (name, frames, rows (T, C) of detections, position (T, 3)), filtered."""
+    """Paths of pieces (name, frames, rows (T, C) of detections, position (T, 3)), smoothed."""
     name = np.concatenate([np.full(len(f), n) for n, f, _, _ in pieces])
     frame = np.concatenate([np.asarray(f) for _, f, _, _ in pieces])
     state = np.zeros((len(name), 6))
     state[:, :3] = np.concatenate([p for *_, p in pieces])
     paths = Trajectories(name, frame, np.concatenate([m for _, _, m, _ in pieces]), state, np.zeros((len(name), 6, 6)))
     paths = paths.renamed(paths.name)
-    return filtered(rig, Observations.of(rig, detections, known), paths, known)
+    return smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings())[0]
 
 
 def wander(frames, acceleration, start, seed=0):

@@ -43,7 +43,7 @@ def test_what_is_long_ago_says_nothing():
 
 def test_without_memory_moments_or_scale_there_is_no_cue():
     scales = np.array([0.05, 0.35, 0.08])
-    assert likeness(5, 3.0, 0.2, 3.0, 0.2, -1, scales) == 0
+    assert likeness(5, 3.0, 0.2, np.nan, np.nan, 5, scales) == 0
     assert likeness(5, 3.0, 0.2, 3.0, 0.2, 4, np.zeros(3)) == 0
     size = size_ratio(0.1, 1, 0.05, 0.35)
     assert likeness(5, 3.1, np.nan, 3.0, 0.2, 4, scales) == pytest.approx(size)

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 from trackfish3d.methods.joint import kernels
 from trackfish3d.methods.joint.refinement import filtering
-from trackfish3d.methods.joint.refinement.filtering import meeting, mirror, run_filter
+from trackfish3d.methods.joint.refinement.filtering import linearised, meeting, mirror, run_filter
 from trackfish3d.methods.joint.refinement.smoothing import smooth
 from trackfish3d.synfish.rigs import common_point, random_rig, tank_rig
 
@@ -42,12 +42,13 @@ class Swimmers:
         z = np.stack([c.project(self.state[:, :3]) for c in self.rig], 1) + noise * rng.standard_normal((n, views, 2))
         self.u, self.v = z.reshape(-1, 2).T.copy()
         self.r = np.full(n * views, noise)
+        self.q = Q * rng.choice([1.0, 50.0], n, p=[0.8, 0.2])  # some steps are darts
 
     def filter(self, back=False, run=run_filter):
+        lines = linearised(self.rig.packed, self.members, self.state, H)
         return run(
-            self.rig.packed, self.begin, self.frame, self.members, self.state, self.u, self.v, self.r, Q, V0, P0, H,
-            back,
-        )  # fmt: skip
+            self.begin, self.frame, self.members, self.state, lines, self.u, self.v, self.r, self.q, V0, P0, back
+        )
 
     def measurements(self, i):
         """Views of row i: Jacobian (2, 3) and pixel as if measured of the absolute position, with their noise."""
@@ -76,7 +77,7 @@ def plain_filter(s, back):
             else:
                 F, _ = plain.motion(s.frame[i] - s.frame[last], Q)
                 dt = abs(s.frame[i] - s.frame[last])
-                _, noise = plain.motion(dt, Q)
+                _, noise = plain.motion(dt, s.q[max(i, last)])
                 if back:
                     noise[:3, 3:] *= -1
                     noise[3:, :3] *= -1
@@ -125,7 +126,7 @@ def batch(s, prior):
     b[:6] += np.linalg.solve(prior[1], prior[0])
     for i in range(n):
         if i:
-            F, noise = plain.motion(s.frame[i] - s.frame[i - 1], Q)
+            F, noise = plain.motion(s.frame[i] - s.frame[i - 1], s.q[i])
             W = np.linalg.inv(noise)
             G = np.hstack([-F, np.eye(6)])
             A[6 * i - 6 : 6 * i + 6, 6 * i - 6 : 6 * i + 6] += G.T @ W @ G
@@ -141,7 +142,7 @@ def batch(s, prior):
 def test_smoother_is_the_least_squares_of_the_whole_track(frames, monkeypatch):
     s = Swimmers([frames], drop=0.3)
     _, _, state, cov, _ = gaussian_filter(s, False, monkeypatch)
-    smooth(s.begin, s.frame, state, cov, Q)
+    smooth(s.begin, s.frame, state, cov, s.q)
     prior = np.append(s.state[0, :3], np.zeros(3)), np.diag([P0] * 3 + [V0] * 3)
     want, whole = batch(s, prior)
     np.testing.assert_allclose(state, want, atol=1e-5)
@@ -153,8 +154,8 @@ def test_tracks_are_smoothed_apart():
     s, alone = Swimmers([range(15), range(5, 25)]), Swimmers([range(15)])
     _, _, state, cov, _ = s.filter()
     first = state[:15].copy(), cov[:15].copy()
-    smooth(s.begin, s.frame, state, cov, Q)
-    smooth(alone.begin, alone.frame, *first, Q)
+    smooth(s.begin, s.frame, state, cov, s.q)
+    smooth(alone.begin, alone.frame, *first, s.q[:15])
     np.testing.assert_allclose(state[:15], first[0], atol=1e-12)
     truth = np.linalg.norm(state[:, :3] - s.state[:, :3], axis=1)
     assert np.median(truth) < 0.05
@@ -168,7 +169,7 @@ def joint_density(s):
     covs[:6, :6] = np.diag([P0] * 3 + [V0] * 3)
     means = [mean]
     for i in range(1, n):
-        F, noise = plain.motion(s.frame[i] - s.frame[i - 1], Q)
+        F, noise = plain.motion(s.frame[i] - s.frame[i - 1], s.q[i])
         means.append(F @ means[-1])
         covs[6 * i : 6 * i + 6, : 6 * i] = F @ covs[6 * i - 6 : 6 * i, : 6 * i]
         covs[: 6 * i, 6 * i : 6 * i + 6] = covs[6 * i : 6 * i + 6, : 6 * i].T
@@ -200,6 +201,8 @@ def concatenated(past, future, gap):
     joined.members = np.vstack([past.members, shift])
     joined.u, joined.v = np.append(past.u, future.u), np.append(past.v, future.v)
     joined.r = np.append(past.r, future.r)
+    joined.q = np.append(past.q, future.q)
+    joined.q[len(past.frame)] = Q  # `meeting` supposes a calm gap
     return joined
 
 

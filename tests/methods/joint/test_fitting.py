@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.joint.fit.estimate import climb, disagreement, fit, linearised
+from trackfish3d.methods.joint.fit.estimate import climb, disagreement, fit
 from trackfish3d.methods.joint.observations import Observations
+from trackfish3d.methods.joint.refinement.filtering import linearised
 
 from .scenes import BOX, crossed_rig, model, paths_of, seen, wander
 

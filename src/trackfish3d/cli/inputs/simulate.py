@@ -26,7 +26,7 @@ def simulate(
     frames: Annotated[int, typer.Option(help="Number of frames.")] = 360,
     seed: Annotated[int, typer.Option(help="Same seed, same recording.")] = 0,
     out: Out = None,
-    preset_name: Annotated[str | None, typer.Option("--preset", help="tank, open or milling.")] = None,
+    preset_name: Annotated[str | None, typer.Option("--preset", help="tank, open, milling or startle.")] = None,
     detector: Detector = "detector",
     sick: Annotated[int, typer.Option(help="How many fish are abnormal: slow, erratic, apart.")] = 0,
     length: Annotated[float | None, typer.Option(help="Body length, world units.")] = None,

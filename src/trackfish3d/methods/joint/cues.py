@@ -49,11 +49,11 @@ def likeness(
 ) -> float:
     """Cues of a detection of this log size and axis angle for a track with this memory of the same view.
 
-    memory_size, memory_axis, memory_frame : log size, axis angle (NaN for none) and frame of its last detection there
-    (-1 for none). scales : size scale, size chance, axis scale; zero switches a cue off.
+    memory_size, memory_axis, memory_frame : log size, axis angle and frame of its last detection there; NaN for none.
+    scales : size scale, size chance, axis scale; zero switches a cue off.
     """
     total = 0.0
-    if memory_frame < 0:
+    if math.isnan(memory_size):
         return total
     age = float(abs(now - memory_frame))
     if scales[0] > 0.0:

@@ -15,7 +15,7 @@ from .confirmation import duplicates, explain
 from .cues import chances, typical_size
 from .hypotheses import add_pair_odds, hypotheses
 from .initiation import Birth, initiate
-from .kernels import add_dart, correct, look
+from .kernels import FLIGHT_SCALE, FLIGHT_SHARE, add_dart, correct, look
 from .live_tracks import FrameLog, LiveTracks
 from .lookahead import Search, alternatives, compare
 from .model import TrackingModel
@@ -23,8 +23,8 @@ from .observations import FrameObservations, Observations
 from .packing import pack
 from .settings import JointSettings
 
-Hypotheses = tuple[Ints, Ints, Array, Flags]
-"""Owner (H,), sets (H, C), value (H,), and whether each supposes a dart (H,)."""
+Hypotheses = tuple[Ints, Ints, Array, Array]
+"""Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 _ROOM = 1024  # sets of detections that may be new animals, before it is made larger
 
 
@@ -56,7 +56,7 @@ class Engine:
         self._birth = Birth(model.body_length, float(np.log(model.births)), settings.gate)
         self._search = Search(settings.horizon, settings.gate, settings.most_nodes, model.acceleration**2)
         self.live = LiveTracks.empty(len(rig), settings.window)
-        self.now = -1
+        self.now = 0  # before the first frame there are no tracks, so that no gap is taken from it
         self.next_name = 0
         self.confirmed: set[int] = set()
         self.logs: list[FrameLog] = []
@@ -67,7 +67,7 @@ class Engine:
 
         ahead : the frames to come, for doubtful choices; without them each frame decides for itself.
         """
-        elapsed = 1 if self.now < 0 else number - self.now
+        elapsed = number - self.now
         self.now = number
         frame = obs.frame(number, rows, len(self.rig))
         live = self.live
@@ -148,27 +148,34 @@ class Engine:
         first = np.searchsorted(owner, np.arange(len(who)))
         choice.members[who], choice.weight[who] = sets[chosen], value[chosen]
         choice.gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
-        self._widen(self.live.cov, who[dart[chosen]], elapsed)
+        self._widen(self.live.cov, who, dart[chosen], elapsed)
 
     def _with_darts(
         self, tracks: Predicted, calm: tuple[Ints, Ints, Array], frame: FrameObservations, elapsed: int
     ) -> Hypotheses:
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
         owner, sets, value = calm
-        dart = np.zeros(len(owner), bool)
-        best = sets[_best_each(owner, value, len(tracks.state))]
-        poor = np.flatnonzero((best >= 0).sum(1) < (tracks.found > 0.5).sum(1))
+        dart = np.zeros(len(owner))
+        views = (sets[_best_each(owner, value, len(tracks.state))] >= 0).sum(1)
+        poor = np.flatnonzero(views < (tracks.found > 0.5).sum(1))
         if not len(poor) or self.settings.dart_share <= 0:
             return owner, sets, value, dart
-        darted = tracks.of(poor)
-        self._widen(darted.cov, np.arange(len(poor)), elapsed)
-        more_owner, more_sets, more = self._hypotheses(darted, frame, np.ones(len(frame), bool))
-        real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
-        owner = np.concatenate([owner, poor[more_owner[real]]])
+        for share, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
+            darted = tracks.of(poor)
+            self._widen(darted.cov, np.arange(len(poor)), np.full(len(poor), scale), elapsed)
+            more_owner, more_sets, more = self._hypotheses(darted, frame, np.ones(len(frame), bool))
+            real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
+            more_owner = poor[more_owner[real]]
+            owner = np.concatenate([owner, more_owner])
+            sets = np.concatenate([sets, more_sets[real]])
+            value = np.concatenate([value, more[real] + np.log(share * self.settings.dart_share)])
+            dart = np.concatenate([dart, np.full(len(more_owner), scale)])
+            views[more_owner] = 2
+            poor = poor[views[poor] < 2]  # a flight is supposed where nothing else explains two views
+            if not len(poor):
+                break
         order = np.argsort(owner, kind="stable")
-        value = np.concatenate([value, more[real] + np.log(self.settings.dart_share)])
-        dart = np.concatenate([dart, np.ones(int(real.sum()), bool)])
-        return owner[order], np.concatenate([sets, more_sets[real]])[order], value[order], dart[order]
+        return owner[order], sets[order], value[order], dart[order]
 
     def _look_ahead(
         self,
@@ -190,7 +197,7 @@ class Engine:
             rows = np.stack([chosen[differ], other[differ]])
             both = tracks.twice(differ)
             for k in range(2):
-                self._widen(both.cov[k], np.flatnonzero(dart[rows[k]]), elapsed)
+                self._widen(both.cov[k], np.arange(len(differ)), dart[rows[k]], elapsed)
             lead = compare(self._rig, both, sets[rows], ahead, obs.columns, obs.pair_odds, self._beliefs, self._search)
             self.tried += 1
             if lead + value[rows[1]].sum() - value[rows[0]].sum() > 1e-6:
@@ -200,10 +207,10 @@ class Engine:
                 return revised
         return chosen
 
-    def _widen(self, cov: Array, rows: Ints, elapsed: int) -> None:
-        """Add to covariances (K, 6, 6) what a dart somewhere in the last frame can do, in place."""
-        for k in rows:
-            add_dart(cov[k], self.model.dart**2 * elapsed)
+    def _widen(self, cov: Array, rows: Ints, scale: Array, elapsed: int) -> None:
+        """Add to rows of covariances (K, 6, 6) what darts of this scale (R,) can do in the last frame, in place."""
+        for k, times in zip(rows[scale > 0], scale[scale > 0], strict=True):
+            add_dart(cov[k], (times * self.model.dart) ** 2 * elapsed)
 
     def _follow(self, who: Ints, frame: FrameObservations, predicted: Predicted, free: Flags, choice: Choice) -> None:
         """Let every candidate take what is best for it; fills their rows of the choice."""
@@ -271,7 +278,7 @@ class Engine:
             debt=np.zeros(k),
             memory_size=np.where(hit, readings.log_size[sets], np.nan),
             memory_axis=np.where(hit, readings.axis[sets], np.nan),
-            memory_frame=np.where(hit, readings.number, -1),
+            memory_frame=np.full(hit.shape, readings.number),
             window_rows=window_rows,
             window_gain=window_gain,
         )

@@ -19,6 +19,8 @@ from .arguments import Array, Ints, Predicted, Readings, Rig
 
 TAIL_SHARE = 0.1
 TAIL_SCALE = 4.0
+FLIGHT_SHARE = 0.1  # of darts are flights ...
+FLIGHT_SCALE = 4.0  # ... that are as much faster
 _LOG_2PI = math.log(2.0 * math.pi)
 
 

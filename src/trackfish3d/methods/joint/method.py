@@ -1,5 +1,6 @@
 """Method ``joint``: one assignment over views and time."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
 from .arguments import FutureFrames
+from .canonical import Canonical
 from .engine import Engine
 from .fit.initialise import initial_model
 from .observations import Observations
@@ -44,6 +46,8 @@ class Joint(Method):
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Fit, track, refine."""
         s: JointSettings = self.settings
+        world = Canonical.of(rig, detections)
+        rig, detections = world.rig, world.detections
         model = initial_model(rig, detections, s)
         obs = Observations.of(rig, detections, model)
         if s.model is not None:
@@ -56,12 +60,13 @@ class Joint(Method):
         engine.finish()
         notes = (_STOPPED.format(engine.stopped),) if engine.stopped else ()
         if not engine.confirmed:
-            return Result(Tracks.build([], [], [], cameras=rig.names), notes=notes, model=model)
+            return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":
             notes = (*notes, _OPEN.format(refined.borders.at_border, refined.borders.inner))
-        return Result(to_tracks(rig, detections, refined), tuple(suspects(refined)), notes, model=model)
+        found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
+        return Result(to_tracks(world, refined), tuple(found), notes, model=world.model(model))
 
     def remarks(self, result: Result) -> list[str]:
         """Say why there are other tracks than animals, where their number was told."""
@@ -77,9 +82,9 @@ class Joint(Method):
         return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
-def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Tracks:
+def to_tracks(world: Canonical, refined: Refined) -> Tracks:
     """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
-    paths = refined.paths
+    rig, detections, paths = world.rig, world.detections, refined.paths
     error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
     for c, cam in enumerate(rig):
         rows = np.flatnonzero(paths.members[:, c] >= 0)
@@ -89,13 +94,13 @@ def to_tracks(rig: CameraRig, detections: Detections, refined: Refined) -> Track
     with np.errstate(invalid="ignore"):
         error = error / count
     return Tracks.build(
-        paths.frame,
+        paths.frame + world.first,
         paths.name,
-        paths.state[:, :3],
+        paths.state[:, :3] + world.origin,
         covariance=paths.cov[:, :3, :3],
-        detection=paths.members,
+        detection=world.members(paths.members),
         error_px=error,
         observed=count > 0,
         confidence=link_confidence(refined),
-        cameras=rig.names,
+        cameras=world.names,
     )

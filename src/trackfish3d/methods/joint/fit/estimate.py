@@ -18,9 +18,10 @@ from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
 from ....maths.kalman import predict
 from ..cues import COVER
-from ..kernels import absorb, add_dart, look_one
+from ..kernels import absorb, add_dart
 from ..model import TrackingModel
 from ..observations import FLOOR_PX, Observations
+from ..refinement.filtering import linearised
 from ..refinement.trajectories import Trajectories
 
 Array = NDArray[np.float64]
@@ -87,21 +88,6 @@ def climb(value: Callable[[int], float], most: int) -> int:
         if here:
             break
     return here
-
-
-@njit(cache=True, error_model="numpy")
-def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
-    """Pixels (N, C, 2), Jacobians (N, C, 2, 3) and use (N, C) of the views that members (N, C) hold.
-
-    around (N, 6) : states about which cameras are linear; h : step of derivatives, world units.
-    """
-    n, views = members.shape
-    pixel, J, use = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), np.bool_)
-    for i in range(n):
-        for c in range(views):
-            if members[i, c] >= 0:
-                use[i, c] = look_one(packed[c], around[i, :3], h, pixel[i, c], J[i, c])
-    return pixel, J, use
 
 
 @njit(cache=True, error_model="numpy")

@@ -11,7 +11,7 @@ from ...scale import box_size, estimate_scale, middle_frames
 from ..engine import Engine
 from ..model import TrackingModel
 from ..observations import Observations
-from ..refinement.smoothing import smooth
+from ..refinement.refine import smoothed
 from ..refinement.trajectories import Trajectories
 from ..settings import JointSettings
 from .estimate import fit
@@ -38,7 +38,7 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
         if not engine.confirmed:
             break
         paths = Trajectories.of(engine.logs, engine.confirmed)
-        smooth(paths.begin, paths.frame, paths.state, paths.cov, model.acceleration**2)
+        paths, _ = smoothed(rig, obs, paths, model, settings)
         model = fit(rig, obs, paths, len(part.frames), model, settings.dart_share)
     return model
 

@@ -20,8 +20,7 @@ from ...suspects import Suspect
 from ..model import TrackingModel
 from ..observations import Observations
 from ..settings import JointSettings
-from .refine import Refined, filtered, judged
-from .smoothing import smooth
+from .refine import Refined, judged, smoothed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -213,6 +212,5 @@ def undo_doubtful_joins(
     cut = paths.take(keep).renamed(name[keep])
     whose = {(int(n), int(f)) for n, f in zip(cut.name, cut.frame, strict=True)}
     renamed = [(int(name[np.flatnonzero((paths.name == t) & (paths.frame == b))[0]]), a, b) for t, a, b in joins]
-    cut = filtered(rig, obs, cut, model)
-    smooth(cut.begin, cut.frame, cut.state, cut.cov, model.acceleration**2)
-    return judged(rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)
+    cut, q = smoothed(rig, obs, cut, model, settings)
+    return judged(rig, obs, cut, q, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)

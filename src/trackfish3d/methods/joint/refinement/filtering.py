@@ -14,22 +14,36 @@ import numpy as np
 from numba import njit
 
 from ....maths.kalman import predict
-from ..kernels import absorb, look_one
+from ..kernels import FLIGHT_SCALE, FLIGHT_SHARE, absorb, look_one
 
 _LOG_2PI = math.log(2.0 * math.pi)
-FLIGHT_SHARE = 0.1  # of darts are flights ...
-FLIGHT_SCALE = 4.0  # ... that are as much faster
 
 
 @njit(cache=True, error_model="numpy")
-def run_filter(packed, begin, frame, members, around, u, v, r, q, v0, p0, h, back):  # type: ignore[no-untyped-def]
+def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
+    """Pixels (N, C, 2), Jacobians (N, C, 2, 3) and use (N, C) of the views that members (N, C) hold.
+
+    around (N, 6) : states about which cameras are linear; h : step of derivatives, world units.
+    """
+    n, views = members.shape
+    pixel, J, use = np.zeros((n, views, 2)), np.zeros((n, views, 2, 3)), np.zeros((n, views), np.bool_)
+    for i in range(n):
+        for c in range(views):
+            if members[i, c] >= 0:
+                use[i, c] = look_one(packed[c], around[i, :3], h, pixel[i, c], J[i, c])
+    return pixel, J, use
+
+
+@njit(cache=True, error_model="numpy")
+def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back):  # type: ignore[no-untyped-def]
     """Kalman filter of each track over its own detections, in one direction of time.
 
     Parameters
     ----------
-    begin (T + 1,), frame (N,), members (N, C) : rows of the tracks, ascending in time. around (N, 6) : states about
-    which cameras are linear. q, v0, p0 : variances of acceleration, of an unknown velocity and of a position before it
-    is measured. h : step of derivatives. back : go backwards in time.
+    begin (T + 1,), frame (N,), members (N, C) : rows of the tracks, ascending in time. around (N, 6), lines : states
+    about which cameras are linear, and `linearised` there. q (N,) : variance of acceleration in the step that leads to
+    each row. v0, p0 : variances of an unknown velocity and of a position before it is measured. back : go backwards in
+    time.
 
     Returns
     -------
@@ -41,7 +55,7 @@ def run_filter(packed, begin, frame, members, around, u, v, r, q, v0, p0, h, bac
     before, before_cov = np.empty((n, 6)), np.empty((n, 6, 6))
     after, after_cov = np.empty((n, 6)), np.empty((n, 6, 6))
     density = np.zeros(n)
-    pixel, J = np.empty(2), np.empty((2, 3))
+    pixel, J, use = lines
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
     for t in range(begin.shape[0] - 1):
         count = begin[t + 1] - begin[t]
@@ -59,14 +73,14 @@ def run_filter(packed, begin, frame, members, around, u, v, r, q, v0, p0, h, bac
                 dt[0] = abs(frame[i] - frame[j])
                 if back:
                     mirror(state[0], cov[0])
-                predict(state, cov, dt, q)
+                predict(state, cov, dt, q[max(i, j)])
                 if back:
                     mirror(state[0], cov[0])
             before[i], before_cov[i] = state[0], cov[0]
             for c in range(members.shape[1]):
                 d = members[i, c]
-                if d >= 0 and look_one(packed[c], around[i, :3], h, pixel, J):
-                    density[i] += absorb(state[0], cov[0], around[i, :3], pixel, J, u[d], v[d], r[d])
+                if use[i, c]:
+                    density[i] += absorb(state[0], cov[0], around[i, :3], pixel[i, c], J[i, c], u[d], v[d], r[d])
             after[i], after_cov[i] = state[0], cov[0]
     return before, before_cov, after, after_cov, density
 

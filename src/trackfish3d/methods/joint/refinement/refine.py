@@ -10,13 +10,15 @@ from ..model import TrackingModel
 from ..observations import Observations
 from ..settings import JointSettings
 from .borders import Borders, find_borders
-from .filtering import run_filter
+from .darts import find_darts
+from .filtering import linearised, run_filter
 from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, undo_swaps
 from .smoothing import smooth
 from .trajectories import Trajectories
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Lines = tuple[Array, Array, NDArray[np.bool_]]
 _MOST_ROUNDS = 12
 _MOST_PRIOR = 100.0  # log-odds; what needs more to be one animal is none: a ghost, or another
 
@@ -46,13 +48,12 @@ def refine(
     Where the number of animals is given, joins become easier until there are no more tracks than animals, or until none
     is left that could be one animal: a ghost is better left alone than joined.
     """
-    q = model.acceleration**2
     joins: list[tuple[int, int, int]] = []
     come_and_go = settings.scene == "open"
     prior = settings.stitch_prior
-    smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
+    paths, q = smoothed(rig, obs, paths, model, settings)
     for _ in range(_MOST_ROUNDS):
-        forth, back = filter_both(rig, obs, paths, model)
+        forth, back = filter_both(rig, obs, paths, model, q)
         paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
         if not done:
             borders = find_borders(rig, paths, forth[2], back[2])
@@ -70,47 +71,66 @@ def refine(
                 prior *= 2.0
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
-        paths = filtered(rig, obs, paths, model)
-        smooth(paths.begin, paths.frame, paths.state, paths.cov, q)
-    return judged(rig, obs, paths, model, settings, joins, come_and_go)
+        paths, q = smoothed(rig, obs, paths, model, settings)
+    return judged(rig, obs, paths, q, model, settings, joins, come_and_go)
 
 
 def judged(
     rig: CameraRig,
     obs: Observations,
     paths: Trajectories,
+    q: Array,
     model: TrackingModel,
     settings: JointSettings,
     joins: list[tuple[int, int, int]],
     come_and_go: bool,
 ) -> Refined:
-    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`."""
-    forth, back = filter_both(rig, obs, paths, model)
+    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`.
+
+    ``q`` (N,) is the variance of each step, as `smoothed` gives it.
+    """
+    forth, back = filter_both(rig, obs, paths, model, q)
     swaps = find_swaps(paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     borders = find_borders(rig, paths, forth[2], back[2])
     return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3), borders, come_and_go)
 
 
-def _filter(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, back: bool) -> Filtered:
+def _linearised(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:
+    found: Lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
+    return found
+
+
+def _filter(
+    obs: Observations, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array, back: bool
+) -> Filtered:
     found: Filtered = run_filter(
-        rig.packed, paths.begin, paths.frame, paths.members, paths.state, obs.u, obs.v, obs.noise,
-        model.acceleration**2, model.velocity**2, model.body_length**2, 1e-4 * model.body_length, back,
+        paths.begin, paths.frame, paths.members, paths.state, lines, obs.u, obs.v, obs.noise, q, model.velocity**2,
+        model.body_length**2, back,
     )  # fmt: skip
     return found
 
 
 def filter_both(
-    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, q: Array
 ) -> tuple[Filtered, Filtered]:
-    """States of all rows from the past, and from the future: see `filtering.run_filter`."""
-    return _filter(rig, obs, paths, model, False), _filter(rig, obs, paths, model, True)
+    """States of all rows from the past, and from the future, under variances of acceleration q (N,)."""
+    lines = _linearised(rig, paths, model)
+    return _filter(obs, paths, model, lines, q, False), _filter(obs, paths, model, lines, q, True)
 
 
-def filtered(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel) -> Trajectories:
-    """Return the same tracks with states filtered anew."""
-    _, _, state, cov, _ = _filter(rig, obs, paths, model, False)
-    return Trajectories(paths.name, paths.frame, paths.members, state, cov)
+def smoothed(
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
+) -> tuple[Trajectories, Array]:
+    """Return the same tracks with states given all their detections, and the variances of acceleration (N,) found."""
+    lines = _linearised(rig, paths, model)
+    q: Array = find_darts(
+        paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
+        model.velocity**2, model.body_length**2, settings.dart_share, model.dart**2,
+    )  # fmt: skip
+    _, _, state, cov, _ = _filter(obs, paths, model, lines, q, False)
+    smooth(paths.begin, paths.frame, state, cov, q)
+    return Trajectories(paths.name, paths.frame, paths.members, state, cov), q
 
 
 def fill(paths: Trajectories, most: int) -> Trajectories:

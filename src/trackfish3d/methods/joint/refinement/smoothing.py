@@ -10,7 +10,8 @@ from ....maths.kalman import predict
 def smooth(begin, frame, state, cov, q):  # type: ignore[no-untyped-def]
     """Rauch-Tung-Striebel smoother of filtered states (N, 6) and covariances (N, 6, 6), in place.
 
-    begin (T + 1,) : first row of each track; frame (N,) ascending within it; q : acceleration variance (`kalman`).
+    begin (T + 1,) : first row of each track; frame (N,) ascending within it; q (N,) : variance of acceleration
+    in the step that leads to each row (`darts.find_darts`).
     """
     dt = np.empty(1)
     ahead, ahead_cov = np.empty((1, 6)), np.empty((1, 6, 6))
@@ -19,7 +20,7 @@ def smooth(begin, frame, state, cov, q):  # type: ignore[no-untyped-def]
         for i in range(begin[t + 1] - 2, begin[t] - 1, -1):
             dt[0] = abs(frame[i + 1] - frame[i])
             ahead[0], ahead_cov[0] = state[i], cov[i]
-            predict(ahead, ahead_cov, dt, q)
+            predict(ahead, ahead_cov, dt, q[i + 1])
             for k in range(3):
                 F[k, 3 + k] = dt[0]
             gain = np.ascontiguousarray(np.linalg.solve(ahead_cov[0], F @ cov[i]).T)

@@ -40,7 +40,8 @@ class Trajectories:
         paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
         views = (paths.members >= 0).sum(1)
         hit = (views >= 2) | ((views == 1) & (paths.frame > logs[-1].frame - 2))
-        low, high = np.full(wanted.max(initial=0) + 1, 2**62), np.full(wanted.max(initial=0) + 1, -1)
+        low = np.full(wanted.max(initial=0) + 1, 2**62)
+        high = -low
         np.minimum.at(low, paths.name[hit], paths.frame[hit])
         np.maximum.at(high, paths.name[hit], paths.frame[hit])
         return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
