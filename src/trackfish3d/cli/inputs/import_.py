@@ -15,7 +15,7 @@ from ...cameras.formats import CalibrationWarning, read_calibration
 from ...cameras.rig import CameraRig
 from ...core import provenance
 from ...core.errors import InputError
-from ...core.limits import FASTEST, SLOWEST
+from ...core.reading.limits import FASTEST, SLOWEST
 from ...recordings import Detections, Recording, Truth
 from ...recordings.importers import (
     FORMATS,
