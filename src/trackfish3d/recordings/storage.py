@@ -10,10 +10,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..core.dialect import Dialect, dialect_of, encoding_of
 from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
-from ..core.limits import refuse_far, refuse_nowhere
+from ..core.reading.dialect import Dialect, dialect_of, encoding_of
+from ..core.reading.limits import refuse_far, refuse_nowhere
 from .tracks import Tracks, frame_numbers, whole
 from .tracks_text import PAPER_COLUMNS, note_edits
 from .truth import Truth

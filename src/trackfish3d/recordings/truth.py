@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
-from ..core.limits import FARTHEST, refuse_far, refuse_nowhere, refuse_rows
+from ..core.reading.limits import FARTHEST, refuse_far, refuse_nowhere, refuse_rows
 from .tracks import frame_numbers, whole
 
 Array = NDArray[np.float64]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError
+from ..errors import InputError
 
 FARTHEST = 1e10  # world units from the origin: a thousand kilometres where the unit is 0.1 mm
 LONGEST = 10**9  # frames from the first to the last: a year at 30 a second
