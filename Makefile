@@ -6,7 +6,7 @@ export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: demo test test-browser lint format bench fuzz docs clean
+.PHONY: demo test test-browser test-matrix lint format bench fuzz docs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ test: $(VENV)/.dev
 test-browser: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m browser
 
+test-matrix:  ## the core tests, without torch, on every Python from 3.10 to 3.13 that is there
+	$(PYTHON) tests/packaging/matrix.py
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -55,5 +58,13 @@ FUZZ ?= --cases 100000 --seed 1 --out docs/results/fuzz.md
 fuzz: $(VENV)/.dev  ## damage files of every reader; hours: `make fuzz FUZZ="--minutes 5"` for a part
 	$(BIN)/python -m fuzz $(FUZZ)
 
+$(VENV)/.docs: $(VENV)/.core pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	touch $@
+
+docs: $(VENV)/.docs  ## the site, site/index.html; its tutorials are run while it is built
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
+	@echo "open site/index.html in a browser"
+
 clean:
-	rm -rf $(VENV) demo build dist src/*.egg-info
+	rm -rf $(VENV) $(VENV)-3.* site demo build dist src/*.egg-info

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .core.compiling import choose_cache
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 choose_cache()
 
