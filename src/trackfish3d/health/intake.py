@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..recordings import Detections, Recording
-from ..recordings.recording import join
 
 MOST_ROWS = 300_000
 WINDOWS = 10
@@ -117,8 +116,5 @@ def _activity(piece: Detections, camera: int) -> tuple[Ints, Ints, Array]:
 
 
 def _joined(pieces: list[Detections], recording: Recording) -> Detections:
-    if not pieces:
-        return Detections.empty(recording.rig.names)
-    while len(pieces) > 1:  # by halves: each row is copied a few times, not once a piece
-        pieces = [join(*pieces[k : k + 2]) if k + 1 < len(pieces) else pieces[k] for k in range(0, len(pieces), 2)]
-    return pieces[0]
+    """Return all pieces as one."""
+    return Detections.concat(pieces) if pieces else Detections.empty(recording.rig.names)

@@ -96,12 +96,11 @@ def run(
     folder, network = Path(out), None if model is None else Path(model)
     own = learn and method == "joint"  # it learns in a stage of its own, from its own tracks
     chosen = chosen_method(method, settings, animals, network, learn and not own, scene)
-    teach = None if not own else SHIPPED if model is None else str(model)
     if own:
         network = folder / PAIRS
         chosen = chosen_method(method, settings, animals, network, False, scene)
     finder = make_detector(detector, detector_settings or {})
-    finder.ready()  # says what is wrong before anything is made
+    finder.ready()  # before anything is made
     whole = cameras if isinstance(cameras, CameraRig) else _calibration(Path(cameras), units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
     _refuse_foreign(folder)
@@ -119,10 +118,9 @@ def run(
         network=network,
         workers=workers,
         any_rate=fps is not None,
-        teach=teach,
+        teach=None if not own else SHIPPED if model is None else str(model),
     )
-    with locked(folder):
-        return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
+    return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
 
 
 @dataclass
@@ -153,7 +151,10 @@ class Stages:
         again : whether finished stages are done again.
         missing : cameras that have no video.
         """
-        runner = Runner(self.folder, listener, again)
+        with locked(self.folder):
+            return self._do(Runner(self.folder, listener, again), listener, missing)
+
+    def _do(self, runner: Runner, listener: Listener, missing: Sequence[str]) -> Recording:
         if missing:
             listener.say(f"no video of {', '.join(missing)}; the other {len(self.films)} cameras are used")
         order = [self.recording, self.detect, self.check, self.track, self.report]

@@ -12,8 +12,8 @@ from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
 from .arguments import FutureFrames
-from .canonical import Canonical
 from .engine import Engine
+from .fit.canonical import Canonical
 from .fit.initialise import initial_model
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...cameras.camera import Camera
-from ...cameras.rig import CameraRig
-from ...recordings.detections import Detections
-from .model import TrackingModel
+from ....cameras.camera import Camera
+from ....cameras.rig import CameraRig
+from ....recordings.detections import Detections
+from ..model import TrackingModel
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
