@@ -5,9 +5,16 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from trackfish3d.behaviour.analysis import World
+from trackfish3d.behaviour.analysis import analyse as measure_tracks
+from trackfish3d.behaviour.streaming import blocks as blocks_module
+from trackfish3d.behaviour.streaming.blocks import TrackSource
 from trackfish3d.cli.app import main
+from trackfish3d.core.errors import InputError
+from trackfish3d.recordings import Tracks, write_table
+from trackfish3d.recordings.recording import RecordingInfo
 
-from .schools import recording_of, tracks_of, wandering
+from .schools import darting, recording_of, tracks_of, wandering
 
 TABLES = (
     "points",
@@ -124,6 +131,8 @@ def test_other_tracks_may_be_analysed(school, tmp_path):
     [
         (["{folder}/nowhere"], "is not a folder"),
         (["{folder}", "--up", "sideways"], "choose one of x, y, z"),
+        (["{folder}", "--fps", "25"], "recording.toml says 30"),
+        (["{folder}", "--fps", "0"], "no number of frames a second"),
         (["{folder}", "--window", "0"], "anomaly.window_s"),
         (["{folder}", "--false-alarms", "2"], "anomaly.false_alarm_rate"),
         (["{folder}", "--set", "colour=red"], "colour"),
@@ -152,3 +161,64 @@ def test_an_interrupted_analysis_leaves_no_table(school, tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         main(["analyse", str(school.folder), "--out", str(tmp_path / "o")])
     assert list((tmp_path / "o").iterdir()) == []
+
+
+def test_healthy_animals_show_no_probability_of_being_sick(tmp_path, capsys):
+    x = wandering(fish=6, frames=400, seed=8)
+    recording = recording_of(tmp_path / "r", x, tracks_of(x, noise=0.02))
+    assert run(recording.folder) == 0
+    said = capsys.readouterr().out
+    rows = [line for line in said.splitlines() if line.split()[:1] and line.split()[1:2] == ["400"]]
+    assert len(rows) == 6
+    assert all(row.split()[7] == "–" for row in rows)
+    assert "nobody is flagged" in said
+
+
+def test_latencies_are_counted_from_the_stimulus(tmp_path, capsys):
+    x, onset = darting(fish=4, frames=200, seed=1)
+    recording = recording_of(tmp_path / "r", x, tracks_of(x, noise=0.005), fps=200.0)
+    stimulus = int(np.sort(onset)[1])
+    assert run(recording.folder, "--stimulus", stimulus) == 0
+    assert "4 fast starts" in capsys.readouterr().out
+    rows = pq.read_table(recording.folder / "behaviour" / "faststarts.parquet").to_pylist()
+    for row in rows:
+        assert abs(row["onset_frame"] - onset[row["track"]]) <= 1
+        after = row["onset_frame"] >= stimulus
+        assert np.isfinite(row["latency_s"]) == np.isfinite(row["sigma_latency_s"]) == after
+        if after:
+            assert row["latency_s"] == pytest.approx((row["onset_frame"] - stimulus) / 200)
+    saved = json.loads((recording.folder / "behaviour" / "settings.json").read_text())
+    assert saved["settings"]["stimulus"] == stimulus
+
+
+def test_tracks_without_covariances_are_said_to_be_so(school, tmp_path, capsys):
+    tracks = school.tracks
+    write_table(Tracks.build(tracks.frame, tracks.track, tracks.position).to_table(), tmp_path / "t.parquet")
+    assert run(school.folder, "--tracks", tmp_path / "t.parquet", "--out", tmp_path / "o") == 0
+    assert "without covariances" in capsys.readouterr().out
+    assert run(school.folder, "--out", tmp_path / "o") == 0
+    assert "without covariances" not in capsys.readouterr().out
+
+
+def test_an_unknown_frame_rate_is_asked_for(school, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(RecordingInfo, "fps_known", False, raising=False)
+    assert run(school.folder, "--out", tmp_path / "o") == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert "--fps" in said[0]
+    assert run(school.folder, "--out", tmp_path / "o", "--fps", 60) == 0
+    points = pq.read_table(tmp_path / "o" / "points.parquet")
+    assert points["time_s"].to_numpy() == pytest.approx(points["frame"].to_numpy() / 60)
+
+
+def test_frames_a_world_apart_are_one_line_and_little_memory(school, tmp_path, monkeypatch, capsys):
+    tracks = school.tracks
+    for rows, apart in ((100_000, 10**9 - 1000), (8, 2**40)):  # in one piece of the file, and over two
+        frame = np.where(tracks.frame > 200, tracks.frame + apart, tracks.frame)
+        far = Tracks.build(frame, tracks.track, tracks.position)
+        write_table(far.to_table(), tmp_path / "tracks.parquet")
+        monkeypatch.setattr(blocks_module, "ROWS", rows)
+        with pytest.raises(InputError, match="reach from frame 0 to"):
+            measure_tracks(TrackSource(path=tmp_path / "tracks.parquet"), World(30.0))
+    with pytest.raises(InputError, match="frames a second"):
+        measure_tracks(tracks, World(1e8))

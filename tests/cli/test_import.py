@@ -10,6 +10,8 @@ from tests.recordings.worlds import assert_same, make_rig, random_detections
 from tests.recordings.writers import write_csv, write_mot
 from trackfish3d.cameras.native import write_cameras
 from trackfish3d.cli.app import main
+from trackfish3d.core import provenance
+from trackfish3d.core.files import digest
 from trackfish3d.recordings import Recording, Tracks
 
 DATA = os.environ.get("TRACKFISH3D_DATA")
@@ -53,6 +55,21 @@ def test_the_line_that_scripts_rely_on(lab: Path, capsys: pytest.CaptureFixture[
 def test_a_file_for_each_camera(lab: Path) -> None:
     assert run("import --cameras cal.toml --detections top=det_top.txt --detections front=det_front.txt --out rec") == 0
     assert_same(Recording.open("rec").detections, random_detections(21, first_frame=50), atol=1e-9)
+
+
+def test_what_it_was_made_from_is_written_down(lab: Path) -> None:
+    line = "import --cameras cal.toml --detections top=det_top.txt --detections front=det_front.txt --fps 25 --out rec"
+    assert run(line) == 0
+    found = provenance.read(lab / "rec")["import"]
+    names = ["cal.toml", "det_top.txt", "det_front.txt"]
+    assert [(f["path"], f["sha256"]) for f in found["inputs"]] == [(n, digest(lab / n)) for n in names]
+    assert found["options"] == {
+        "cameras": "cal.toml", "detections": ["top=det_top.txt", "front=det_front.txt"], "fps": 25.0, "out": "rec",
+    }  # fmt: skip
+    first = (lab / "rec" / "provenance.json").read_bytes()
+    assert run(f"{line} --overwrite") == 0
+    assert provenance.read(lab / "rec")["import"]["options"]["overwrite"] is True
+    assert len((lab / "rec" / "provenance.json").read_bytes()) > len(first)
 
 
 def test_a_time_offset_is_kept_and_applied(lab: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.core.errors import InputError, MissingExtraError
-from trackfish3d.core.isolation import _Reader, read_isolated
+from trackfish3d.core.reading.isolation import _Reader, read_isolated
 
 
 def double(path: Path, values: np.ndarray) -> np.ndarray:

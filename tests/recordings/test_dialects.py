@@ -7,8 +7,8 @@ import pytest
 
 from tests.cameras import formats_samples as samples
 from trackfish3d.cameras.formats import read_calibration
-from trackfish3d.core.dialect import Dialect, dialect_of
 from trackfish3d.core.errors import InputError
+from trackfish3d.core.reading.dialect import Dialect, dialect_of
 from trackfish3d.recordings import read_tracks, read_truth
 from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
 

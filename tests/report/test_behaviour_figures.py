@@ -9,13 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trackfish3d.behaviour.analysis import World, analyse
-from trackfish3d.recordings import Recording
+from trackfish3d.behaviour.analysis import World, analyse, world_of
+from trackfish3d.behaviour.settings import AnalysisSettings
+from trackfish3d.cameras import CameraRig
+from trackfish3d.recordings import Recording, Tracks
 from trackfish3d.report import build_report, write_report
 from trackfish3d.report.behaviour import FIGURES, digest, figures_of, read_figures
 from trackfish3d.report.figures import Figures
 from trackfish3d.report.frames import FrameAxis
 
+from ..behaviour.schools import darting, recording_of, tracks_of
 from .scenes import make_recording
 from .test_browser import Shown, browser  # noqa: F401
 
@@ -48,6 +51,50 @@ def test_figures_hold_what_was_found(analysed):
     assert len(found["anomaly"]["whole"]) == 6
     assert len(found["maps"]["cells"]) == len(found["tank"]["sides"]) == 3
     assert contents(build_report(analysed, analysed.tracks))["notes"] == []
+
+
+def bolting(folder, units="unit", first=1):
+    """A recording whose tracks each have a fast start, and its figures."""
+    x, onset = darting(fish=5, frames=200, seed=2)
+    recording = recording_of(folder, x, tracks_of(x, noise=0.005, first=first), fps=200.0)
+    rig = CameraRig(recording.rig.cameras, units)
+    found = analyse(recording.tracks, world_of(rig, recording.fps, rig.up), AnalysisSettings(stimulus=20))
+    (folder / "behaviour").mkdir()
+    content = figures_of(found, folder / "tracks.parquet")
+    (folder / "behaviour" / FIGURES).write_text(json.dumps(content, allow_nan=False))
+    return recording, found, onset + first
+
+
+def test_fast_starts_come_with_their_sigmas(tmp_path):
+    recording, found, onset = bolting(tmp_path / "r")
+    drawn = contents(build_report(recording, recording.tracks))["behaviour"]["starts"]
+    assert drawn["total"] == found.starts.num_rows == len(onset)
+    assert drawn["profile"]["shape"] == [len(onset), 31, 1]
+    for start in drawn["each"]:
+        assert abs(start["onset"] - onset[start["track"]]) <= 1
+        assert start["latency"] == pytest.approx((start["onset"] - 20) / 200)
+        assert 0 < start["sigma_onset"] < 0.02
+        assert 0 < start["sigma_peak"] < start["peak"]
+
+
+@pytest.mark.parametrize("units", ["bananas", "µm", "</script>", "[/x]", "$\\bad{$"])
+def test_whatever_the_unit_is_called_the_figures_are_shown(tmp_path, units):
+    recording, _, _ = bolting(tmp_path / "r", units)
+    found, notes = read_figures(recording.folder, recording.folder / "tracks.parquet", FrameAxis(np.arange(200)))
+    assert found is not None
+    assert notes == []
+
+
+def test_windows_begin_and_end_with_the_recording(analysed):
+    tracks = analysed.tracks
+    moved = Tracks.build(tracks.frame + 1, tracks.track, tracks.position)
+    parts = {}
+    found = analyse(moved, World(analysed.fps), sink=lambda name, table: parts.setdefault(name, []).append(table))
+    figures = figures_of(found, analysed.folder / "tracks.parquet")["anomaly"]
+    first = np.concatenate([t["first_frame"].to_numpy() for t in parts["windows"]])
+    last = np.concatenate([t["last_frame"].to_numpy() for t in parts["windows"]])
+    assert first.min() == min(figures["first"]) == moved.frame.min() == 1
+    assert last.max() == max(figures["last"]) == moved.frame.max()
 
 
 def test_without_an_analysis_there_is_no_section(tmp_path):
@@ -152,6 +199,27 @@ def test_figures_are_drawn_and_answer_to_the_pointer(browser, analysed, tmp_path
     speeds.click(position={"x": 62 + 0.5 * (box["width"] - 72), "y": 40})
     assert abs(int(shown.clock.rsplit(" ", 1)[1]) - 75) <= 2
     assert page.locator("#behaviourtable tbody tr").count() == 6
+    shown.check()
+
+
+@pytest.mark.browser
+def test_fast_starts_are_drawn_and_the_clock_is_that_of_the_tables(browser, tmp_path):  # noqa: F811
+    recording, found, _ = bolting(tmp_path / "r")
+    for name in ("detections", "truth"):  # which begin at frame 0; the tracks begin at 1
+        (recording.folder / f"{name}.parquet").unlink()
+    recording.forget()
+    recording.info.frame_count = 0
+    shown = Shown(browser, write_report(recording, tmp_path / "page.html"))
+    shown.page.locator("#time").fill("3")
+    assert shown.clock == "0.02 s · frame 4"
+    picture = shown.page.locator("#faststarts")
+    picture.scroll_into_view_if_needed()
+    box = picture.bounding_box()
+    shown.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60)
+    shown.until(lambda: "after the stimulus" in (shown.page.locator("#tip").text_content() or ""))
+    shown.page.mouse.down()
+    shown.page.mouse.up()
+    assert int(shown.clock.rsplit(" ", 1)[1]) in found.starts["onset_frame"].to_pylist()
     shown.check()
 
 

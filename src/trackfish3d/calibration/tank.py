@@ -35,7 +35,7 @@ from ..cameras import WATER
 from ..cameras.native import read_toml
 from ..core.errors import InputError
 from ..core.files import read_text
-from ..core.limits import FARTHEST
+from ..core.reading.limits import FARTHEST
 from ..core.settings import input_errors
 
 Array = NDArray[np.float64]

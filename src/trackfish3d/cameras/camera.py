@@ -1,7 +1,7 @@
 """A camera: lens, pose and the flat interfaces between it and the animals."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -131,7 +131,7 @@ class Camera:
         row[at.FISHEYE] = self.fisheye
         row[at.DIST : at.DIST + len(self.distortion)] = self.distortion
         row[at.LENS_DISTORTED] = bool(self.fisheye or np.any(self.distortion != 0))
-        row[at.LENS_LIMIT] = _lens_limit(self.distortion, self.fisheye)
+        row[at.LENS_LIMIT] = _lens_limit(tuple(self.distortion.tolist()), self.fisheye)
         tilt = _tilt(*row[at.DIST + 12 : at.DIST + 14]) if not self.fisheye else np.eye(3)
         row[at.TILT : at.TILT + 18] = np.concatenate([tilt.ravel(), np.linalg.inv(tilt).ravel()])
         row[at.ROT : at.ROT + 9] = self.R.ravel()
@@ -226,7 +226,8 @@ def _tilt(tau_x: float, tau_y: float) -> Array:
     return np.asarray(shift @ turn)
 
 
-def _lens_limit(distortion: Array, fisheye: bool) -> float:
+@lru_cache(maxsize=256)
+def _lens_limit(distortion: tuple[float, ...], fisheye: bool) -> float:
     """Largest undistorted radius (fisheye: angle) up to which the distorted radius still grows.
 
     Beyond it the polynomial folds back, and a point far outside the field of view would land inside the image.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from ..core.limits import FARTHEST
+from ..core.reading.limits import FARTHEST
 from .interface import Interface
 
 Array = NDArray[np.float64]

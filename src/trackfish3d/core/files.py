@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .dialect import encoding_of
 from .errors import InputError
+from .reading.dialect import encoding_of
 
 MARK = ".trackfish3d"  # in every folder that may be emptied and removed again
 _MARK_TEXT = "This folder holds work in progress of trackfish3d, which removes it when the work is done.\n"

@@ -1,69 +1,191 @@
 """Finding a camera that is early or late."""
 
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from .agreement import Sample, ViewErrors, mean_per_block, pair_errors
+from ..cameras.residuals import meet
+from .agreement import Sample, ViewErrors, mean_per_block, pair_errors, typical
+from .delay import UNKNOWN, Delay, follow, measure_delay
 
 SHIFTS = np.arange(-5, 6)
-_CERTAIN = 4.0  # standard errors by which another shift must be better
-_GAIN = 0.05  # and by how much of the error
-_ANIMAL = 0.01  # and by how much of an animal's size: mask centroids lean along the body, which looks like a delay
+WIDEST = 600  # frames of the wide search, both ways
+_WIDE_FRAMES = 80
+_CERTAIN = 5.0  # standard errors by which a delay must differ from none
+_LEAST_WAY = 0.08  # diagonals of a detection by which the shift must move animals: leans are as large
+_STANDS_OUT = 5.0  # standard deviations by which the best shift of a wide search must be below the others
+
+Array = NDArray[np.float64]
+Table = dict[tuple[int, int], Array]
 
 
-def shift_table(sample: Sample, views: list[ViewErrors]) -> dict[tuple[int, int], NDArray[np.float64]]:
+@dataclass(frozen=True)
+class Shift:
+    """A shift of view b against view a that explains them better than none.
+
+    ``late`` frames; ``before_px``, ``after_px`` typical error; ``delay`` as the motion has it; ``sure`` whether it was
+    shown, or only may be; ``edge`` whether better ones may lie beyond what could be searched.
+    """
+
+    late: int
+    before_px: float
+    after_px: float
+    delay: Delay
+    sure: bool
+    edge: bool = False
+
+    @property
+    def probability(self) -> float:
+        """That the clock is to blame, from the standard errors, tempered: their law is not a normal one."""
+        z = abs(self.delay.frames) / self.delay.error if np.isfinite(self.delay.error) else _CERTAIN
+        return float(1 - 0.5 / (1 + (z / 2) ** 3))
+
+
+def shift_table(sample: Sample, views: list[ViewErrors]) -> Table:
     """Mean error (S, F) of each pair of cameras in each sampled frame, with the second one shifted by `SHIFTS`."""
+    step = sample.step
     return {
         (a, b): np.stack(
-            [mean_per_block(pair_errors(sample, views[a], views[b], int(s)), len(sample.frames)) for s in SHIFTS]
+            [mean_per_block(pair_errors(sample, views[a], views[b], int(s) * step), len(sample.frames)) for s in SHIFTS]
         )
         for a, b in combinations(range(len(views)), 2)
     }
 
 
-def late_by(table: dict[tuple[int, int], NDArray[np.float64]], n_cameras: int, animal_px: float) -> NDArray[np.int64]:
-    """(C,) by how many frames each camera is late, 0 where the data do not say otherwise beyond doubt.
+def find_shift(sample: Sample, a: ViewErrors, b: ViewErrors, table: Array, lost: bool) -> Shift | None:
+    """Shift of `b` against `a` that would explain them better than none, or None.
 
-    `animal_px` is the size of an animal in the images. Only differences show: with two cameras the first is taken to
-    be right, with more the offset most of them share.
+    `table` (S, F) as `shift_table` has it; `lost`: the views agree no better than views of other times, so that the
+    search must be wide.
     """
-    late = np.zeros(n_cameras, np.int64)
-    for _ in range(2 * n_cameras):  # one camera at a time, the one whose move helps most
-        best = (0.0, 0, 0)
-        for c in range(n_cameras):
-            if n_cameras == 2 and c == 0:
-                continue
-            for move in SHIFTS:
-                gain = _gain(table, late, c, int(late[c] + move), _ANIMAL * animal_px)
-                if gain > best[0]:
-                    best = (gain, c, int(late[c] + move))
-        if best[0] <= 0:
-            break
-        late[best[1]] = best[2]
-    values, counts = np.unique(late, return_counts=True)
-    return late - values[np.argmax(counts)] if n_cameras > 2 else late
+    links = follow(sample, b)
+    centre = len(SHIFTS) // 2
+    mean = _means(table)
+    near = int(np.nanargmin(mean)) if np.isfinite(mean).any() else centre
+    shift = int(SHIFTS[near]) * sample.step
+    wide = None
+    if lost or abs(near - centre) >= centre - 1:
+        wide = wide_search(sample, a, b, links)
+        if wide is not None and abs(wide.shift - shift) > 2 * sample.step:
+            shift = wide.shift
+    if shift == 0:
+        return None
+    before, after = (typical(pair_errors(sample, a, b, s).error) for s in (0, shift))
+    delay = measure_delay(sample, a, b, shift, links)
+    if not after < 0.97 * before:
+        return None
+    stands_out = wide is not None and shift == wide.shift and wide.stands_out and after < 0.6 * before
+    sure = stands_out or _certain(delay, shift, before, after)
+    return Shift(shift, before, after, delay, sure, wide is not None and wide.edge)
 
 
-def _gain(
-    table: dict[tuple[int, int], NDArray[np.float64]], late: NDArray[np.int64], c: int, new: int, least_px: float
-) -> float:
-    """Drop of the mean error, in px, if camera c were `new` frames late; 0 unless it is beyond doubt."""
-    drops, before = [], []
-    for (a, b), error in table.items():
-        if c not in (a, b):
+def _certain(delay: Delay, shift: int, before: float, after: float) -> bool:
+    """Whether the whole, and either half, say by far more than their errors that there is a delay."""
+    if delay is UNKNOWN or not abs(delay.frames) > _CERTAIN * delay.error or delay.blocks < 4:
+        return False
+    if abs(shift) * delay.way < _LEAST_WAY:
+        return False
+    near = max(1.0, 0.35 * abs(shift))
+    return after < 0.85 * before and all(abs(h - shift) < near for h in delay.halves)
+
+
+def _means(table: Array) -> Array:
+    """(S,) mean error of each shift over the frames in which it is known; NaN where those are few."""
+    known = np.isfinite(table)
+    count = known.sum(1)
+    mean = np.where(known, table, 0.0).sum(1) / np.maximum(count, 1)
+    return np.asarray(np.where(count >= max(5, 0.4 * count.max(initial=0)), mean, np.nan))
+
+
+@dataclass(frozen=True)
+class Wide:
+    """Best shift of a wide search, whether it stands out from the others in both halves, and is at the edge."""
+
+    shift: int
+    stands_out: bool
+    edge: bool
+
+
+def wide_search(sample: Sample, a: ViewErrors, b: ViewErrors, links: NDArray[np.int64]) -> Wide | None:
+    """Try shifts of hundreds of frames, coarse to fine."""
+    few = sample.frames[:: max(-(-len(sample.frames) // _WIDE_FRAMES), 1)]
+    step = sample.step
+    span = int(max(a.frame[-1], b.frame[-1]) - min(a.frame[0], b.frame[0])) // step
+    reach = min(WIDEST, int(0.8 * span))
+    if reach < 2 or len(few) < 8:
+        return None
+    stride = _stride(sample, b, links)
+    coarse = np.arange(-reach // stride * stride, reach + 1, stride) * step
+    cost = _costs(sample, a, b, few, coarse)
+    total = _means(cost)
+    known = np.isfinite(total)
+    if known.sum() < 8:
+        return None
+    tries = [int(coarse[k]) for k in np.argsort(np.where(known, total, np.inf))[:6]]
+    fine = np.unique([t + s * step for t in tries for s in range(-stride, stride + 1)])
+    errors = np.array([typical(pair_errors(sample, a, b, int(s)).error) for s in fine])
+    best = int(fine[np.nanargmin(errors)])
+    tried = np.abs(coarse[known]).max()
+    edge = bool(abs(best) >= tried - stride * step)
+    far = known & (np.abs(coarse - best) > 3 * stride * step)
+    if far.sum() < 6:
+        return Wide(best, False, edge)
+    at = int(np.argmin(np.abs(coarse - best)))
+    spread = float(np.std(total[far])) + 1e-9
+    deep = (np.mean(total[far]) - total[at]) / spread > _STANDS_OUT and np.min(total[far]) - total[at] > spread
+    deep = deep and abs(best) > 3 * stride * step  # none at all must be one of the others
+    return Wide(best, bool(deep and _halves_agree(cost, coarse, best, 2 * stride * step)), edge)
+
+
+def _stride(sample: Sample, view: ViewErrors, links: NDArray[np.int64]) -> int:
+    """Moments between shifts that are tried: what an animal needs to move by a quarter of the largest error."""
+    known = np.flatnonzero(links >= 0)
+    if not len(known):
+        return 1
+    pixel = sample.detections.centroids[view.row]
+    way = np.linalg.norm(pixel[links[known]] - pixel[known], axis=1)
+    return int(np.clip(0.25 * sample.cap_px / max(np.quantile(way, 0.75), 1e-3), 1, 8))
+
+
+def _halves_agree(cost: Array, shifts: NDArray[np.int64], best: int, within: int) -> bool:
+    middle = cost.shape[1] // 2
+    for half in (cost[:, :middle], cost[:, middle:]):
+        mean = _means(half)
+        if not np.isfinite(mean).any() or abs(int(shifts[np.nanargmin(mean)]) - best) > within:
+            return False
+    return True
+
+
+def _costs(sample: Sample, a: ViewErrors, b: ViewErrors, frames: NDArray[np.int64], shifts: NDArray[np.int64]) -> Array:
+    """(S, F) mean error of the detections of `a` with the nearest ray of `b` at each shift: no assignment."""
+    begin_a, end_a = np.searchsorted(a.frame, frames), np.searchsorted(a.frame, frames, "right")
+    out = np.empty((len(shifts), len(frames)))
+    for k, s in enumerate(shifts):
+        begin, end = np.searchsorted(b.frame, frames + s), np.searchsorted(b.frame, frames + s, "right")
+        _nearest(a.ray, a.fan, begin_a, end_a, b.ray, begin, end, sample.cap_px, out[k])
+    return out
+
+
+@njit(cache=True, error_model="numpy")
+def _nearest(ray_a, fan_a, begin_a, end_a, ray_b, begin_b, end_b, cap, out):  # type: ignore[no-untyped-def]
+    most = 1
+    for k in range(len(begin_b)):
+        most = max(most, end_b[k] - begin_b[k])
+    du, dv = np.empty(most), np.empty(most)
+    gap, error = np.empty(most, np.float32), np.empty(most, np.float32)
+    for k in range(len(begin_a)):
+        na, nb = end_a[k] - begin_a[k], end_b[k] - begin_b[k]
+        if na == 0 or nb == 0:
+            out[k] = np.nan
             continue
-        now = int(late[b] - late[a])
-        then = int((new if b == c else late[b]) - (new if a == c else late[a]))
-        if max(abs(now), abs(then)) > SHIFTS[-1]:
-            return 0.0
-        before.append(error[now - SHIFTS[0]])
-        drops.append(error[now - SHIFTS[0]] - error[then - SHIFTS[0]])
-    drop = np.concatenate(drops)
-    drop = drop[np.isfinite(drop)]
-    if len(drop) < 10:
-        return 0.0
-    level = np.nanmean(np.concatenate(before))
-    mean, spread = float(drop.mean()), float(drop.std() / np.sqrt(len(drop))) + 1e-12
-    return mean if mean > max(_CERTAIN * spread, _GAIN * level, least_px) else 0.0
+        total = 0.0
+        for i in range(begin_a[k], end_a[k]):
+            meet(ray_a, i, ray_b, begin_b[k], end_b[k], fan_a[i], du, dv, gap, error, begin_b[k])
+            best = cap
+            for j in range(nb):
+                best = error[j] if error[j] < best else best
+            total += best
+        out[k] = total / na

@@ -21,7 +21,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 
 def animals(rig: CameraRig, detections: Detections, frames: int = 60) -> Array:
     """(N, 3) points of the best-matched detections of a few frames, to show where the animals are."""
-    sample = Sample.draw(detections, frames)
+    sample = Sample.draw(detections, frames).still(frames)
     views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
     points = [np.zeros((0, 3))]
     for a, b in pairwise(views):
@@ -72,11 +72,15 @@ def rig_figure(rig: CameraRig, points: Array) -> "Figure":
                 axis.plot(patch[:, "xyz".index(h)], patch[:, "xyz".index(v)], color="#3399cc", lw=0.8, ls="--")
     solid.set(xlabel="x", ylabel="y", zlabel="z")
     solid.set_aspect("equal")
+    if rig.up[2] < 0:
+        solid.invert_zaxis()
     solid.set_title("cameras, animals (grey), water (dashed)", fontsize=11)
     for axis, (h, v) in zip(flat, views, strict=True):
         axis.set(xlabel=f"{h} ({rig.units})", ylabel=f"{v} ({rig.units})", aspect="equal")
         axis.set_title(f"along {({'x', 'y', 'z'} - {h, v}).pop()}", fontsize=11)
         axis.grid(alpha=0.3)
+        if rig.up["xyz".index(v)] < 0:  # a world whose axis points down is drawn as it stands
+            axis.invert_yaxis()
     return figure
 
 

@@ -1,7 +1,6 @@
 """The examination of a recording and its plain words."""
 
-from dataclasses import asdict, dataclass, field
-from itertools import combinations
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +8,14 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig
 from ..recordings import Recording
-from .agreement import Matches, Sample, ViewErrors, pair_errors, typical
-from .clock import SHIFTS, late_by, shift_table
-from .water import WaterFit, guess_water, typical_error
-
-_CHANCE_LAGS = (37, 61, 97)
+from .agreement import Sample
+from .clock import SHIFTS, Table, shift_table
+from .evidence import Evidence
+from .facts import plain_facts
+from .findings import Finding
+from .intake import Activity, Intake, take_in
+from .reasons import find_causes
+from .water import WaterFit
 
 
 @dataclass(frozen=True)
@@ -37,151 +39,120 @@ class CameraHealth:
 
 @dataclass(frozen=True)
 class Health:
-    """Everything `trackfish3d check` says. ``problems`` is empty for a recording that is good to track."""
+    """Everything `trackfish3d check` says.
+
+    ``findings`` holds what is wrong and what cannot be told, the most important first; ``frames_compared`` of
+    ``frames`` were looked at; ``shifts`` are the delays, in frames, of each camera's ``shift_error_px``.
+    """
 
     cameras: tuple[CameraHealth, ...]
     typical_error_px: float
     chance_error_px: float
     other_water_px: float
     water: WaterFit | None
-    problems: tuple[str, ...] = field(default=())
+    frames: int
+    frames_compared: int
+    shifts: tuple[int, ...]
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong; empty for a recording that is good to track."""
+        return tuple(f.text for f in self.findings if f.wrong)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said without being wrong: that something cannot be told, and why."""
+        return tuple(f.text for f in self.findings if not f.wrong)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON."""
-        return asdict(self) | {"shifts": SHIFTS.tolist(), "good": not self.problems}
+        more = {"problems": self.problems, "notes": self.notes, "good": not self.problems}
+        plain: dict[str, Any] = _plain(asdict(self) | more)
+        return plain
 
 
 def examine(recording: Recording, frames: int = 200) -> Health:
     """Examine a recording's cameras from its detections alone."""
-    rig, detections = recording.rig, recording.detections
-    sample = Sample.draw(detections, frames)
-    if len(rig) < 2:
-        alone = _camera(recording, sample, 0, {}, 0, np.zeros(len(SHIFTS)))
-        return Health((alone,), np.nan, np.nan, np.nan, None, ("only one camera: 3D needs two or more",))
-    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
-    table = shift_table(sample, views)
-    late = late_by(table, len(rig), sample.cap_px)
-    pairs = {(a, b): pair_errors(sample, views[a], views[b]) for a, b in combinations(range(len(rig)), 2)}
-    per_shift = [np.mean([_curve(table, c, b) for b in range(len(rig)) if b != c], axis=0) for c in range(len(rig))]
-    cameras = tuple(_camera(recording, sample, c, pairs, int(late[c]), per_shift[c]) for c in range(len(rig)))
-    error = typical_error(sample, views)
-    chance = _chance(sample, views)
-    water, other = None, np.nan
-    if rig.refractive:
-        other = typical_error(sample, [ViewErrors.of(sample, c.without_water(), i) for i, c in enumerate(rig)])
-    elif np.isfinite(error) and not late.any():
-        water = guess_water(Sample.draw(detections, 60), rig)
-    offsets = recording.info.time_offset_frames
-    problems = _problems(rig, cameras, pairs, error, chance, other, water, sample.cap_px, offsets)
-    return Health(cameras, error, chance, other, water, tuple(problems))
+    return judge(recording, take_in(recording), frames)
 
 
-def _curve(table: dict[tuple[int, int], NDArray[np.float64]], c: int, b: int) -> NDArray[np.float64]:
-    """(S,) mean error of camera c against b if c were late by each of `SHIFTS`."""
-    error = table[min(b, c), max(b, c)]
-    known = np.isfinite(error)
-    mean = np.where(known, error, 0.0).sum(1) / np.maximum(known.sum(1), 1)
-    mean = np.where(known.any(1), mean, np.nan)
-    return np.asarray(mean if c > b else mean[::-1])
+def judge(recording: Recording, intake: Intake, frames: int = 200) -> Health:
+    """Examine what was read of a recording, comparing at most so many frames."""
+    rig = recording.rig
+    diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
+    sample = Sample.draw(intake.detections, frames, diagonal_px=diagonal)
+    evidence = Evidence(rig, sample)
+    total = len(intake.frames)
+    shifts = tuple((SHIFTS * sample.step).tolist())
+    facts = plain_facts(rig, intake) if len(rig) > 1 else []
+    if len(rig) < 2 or not len(sample.frames):
+        if len(rig) < 2:
+            facts = [Finding("one camera", "only one camera: 3D needs two or more")]
+        cameras = tuple(_camera(evidence, intake.activity[c], c, {}, 0) for c in range(len(rig)))
+        return Health(cameras, np.nan, np.nan, np.nan, None, total, 0, shifts, tuple(facts))
+    table = shift_table(sample, evidence.views)
+    causes = find_causes(evidence, table, recording.info.time_offset_frames) if not facts else None
+    findings = facts if causes is None else causes.findings
+    late = {f.cameras[0]: f.late_frames for f in findings if f.kind == "clock" and f.wrong}
+    cameras = tuple(_camera(evidence, intake.activity[c], c, table, late.get(rig[c].name, 0)) for c in range(len(rig)))
+    water = None if causes is None else causes.water
+    other = evidence.dry if rig.refractive else np.nan
+    overall, chance = evidence.overall, evidence.overall_chance
+    return Health(cameras, overall, chance, other, water, total, len(sample.frames), shifts, tuple(findings))
 
 
-def _chance(sample: Sample, views: list[ViewErrors]) -> float:
-    """Typical error of matching views of different times: what no agreement at all looks like."""
-    errors = [pair_errors(sample, views[0], views[b], lag).error for b in range(1, len(views)) for lag in _CHANCE_LAGS]
-    return typical(np.concatenate(errors))
+def _plain(value: Any) -> Any:
+    """Return the same with None for numbers that are not known: JSON has no NaN."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def _camera(
-    recording: Recording,
-    sample: Sample,
-    c: int,
-    pairs: dict[tuple[int, int], Matches],
-    late: int,
-    curve: NDArray[np.float64],
-) -> CameraHealth:
-    det = recording.detections
-    frames = np.unique(det.frame[det.camera == c])
-    step = np.diff(frames)
-    mine = [m for (a, b), m in pairs.items() if c in (a, b)]
-    medians = [float(np.median(m.error)) for m in mine if len(m.error)]
-    residual = float(np.median(medians)) if medians else np.nan
-    partners = set()
-    for (a, b), m in pairs.items():
-        if c in (a, b):
-            good = m.error <= 3 * max(residual, 1.0)
-            partners |= set((m.first if c == a else m.second)[good].tolist())
-    n_sampled = sum(sample.rows(f, c).stop - sample.rows(f, c).start for f in sample.frames.tolist())
+def _camera(evidence: Evidence, activity: Activity, c: int, table: Table, late: int) -> CameraHealth:
+    step = np.diff(activity.frame)
+    usual = int(np.median(step)) if len(step) else 1
+    missing = step // max(usual, 1) - 1
+    residual, share = _agreement(evidence, c) if table else (np.nan, 0.0)
     return CameraHealth(
-        name=recording.rig[c].name,
-        frames=len(frames),
-        detections=int((det.camera == c).sum()),
-        gaps=int((step > 1).sum()),
-        missing_frames=int((step - 1).sum()) if len(step) else 0,
+        name=evidence.rig[c].name,
+        frames=len(activity.frame),
+        detections=int(activity.count.sum()),
+        gaps=int((missing > 0).sum()),
+        missing_frames=int(missing[missing > 0].sum()),
         residual_px=residual,
-        partner_share=len(partners) / n_sampled if n_sampled else 0.0,
+        partner_share=share,
         late_frames=late,
-        shift_error_px=tuple(float(x) for x in curve),
+        shift_error_px=tuple(_curve(table, c, evidence.rig)),
     )
 
 
-def _problems(
-    rig: CameraRig,
-    cameras: tuple[CameraHealth, ...],
-    pairs: dict[tuple[int, int], Matches],
-    error: float,
-    chance: float,
-    other_water: float,
-    water: WaterFit | None,
-    cap_px: float,
-    offsets: dict[str, int],
-) -> list[str]:
-    problems = [f"camera {c.name}: no detections" for c in cameras if not c.detections]
-    for c in cameras:
-        if c.late_frames:
-            unit = "frame" if abs(c.late_frames) == 1 else "frames"
-            word = f"{unit} late" if c.late_frames > 0 else f"{unit} early"
-            problems.append(
-                f"camera {c.name}: {abs(c.late_frames)} {word}; "
-                f"set time_offset_frames.{c.name} = {offsets.get(c.name, 0) - c.late_frames} in recording.toml"
-            )
-    if problems:
-        return problems  # what follows would only be their consequence
-    if water is not None and water.missing:
-        return [
-            f"water is missing: {water.without_px:.1f} px as calibrated, {water.with_px:.1f} px with a flat surface "
-            f"({'; '.join(water.surfaces)}); add interfaces to cameras.toml"
-        ]
-    if np.isfinite(other_water) and other_water < 0.9 * error:
-        problems.append(
-            f"the water makes it worse: {error:.1f} px with, {other_water:.1f} px without; check its planes"
-        )
-    if not error < 0.9 * chance:
-        return [
-            *problems,
-            f"the cameras do not agree at all ({error:.1f} px, {chance:.1f} px by chance); wrong calibration?",
-        ]
-    return problems + _blame(rig, cameras, pairs, cap_px)
+def _agreement(evidence: Evidence, c: int) -> tuple[float, float]:
+    """Residual of a camera, px, and the share of its detections that have a partner."""
+    mine = [(m, m.first if pair[0] == c else m.second) for pair, m in evidence.matches.items() if c in pair]
+    medians = [float(np.median(m.error)) for m, _ in mine if len(m.error)]
+    if not medians:
+        return np.nan, 0.0
+    residual = float(np.median(medians))
+    partners = np.unique(np.concatenate([rows[m.error <= 3 * max(residual, 1.0)] for m, rows in mine]))
+    view = evidence.views[c]
+    sampled = int(np.isin(view.frame, evidence.sample.frames).sum())
+    return residual, len(partners) / sampled if sampled else 0.0
 
 
-def _blame(
-    rig: CameraRig, cameras: tuple[CameraHealth, ...], pairs: dict[tuple[int, int], Matches], cap_px: float
-) -> list[str]:
-    """Name cameras whose residual is far above that of the pairs they are not in, or too large for the animals."""
-    median = {k: float(np.median(m.error)) for k, m in pairs.items() if len(m.error)}
-    found = []
-    for c, camera in enumerate(cameras):
-        others = [e for k, e in median.items() if c not in k]
-        mine = [e for k, e in median.items() if c in k]
-        if others and mine and np.median(mine) > max(1.6 * np.median(others), 1.5, 0.03 * cap_px):
-            found.append(
-                f"camera {camera.name}: {np.median(mine):.1f} px, recalibrate "
-                f"(the others agree to {np.median(others):.1f} px)"
-            )
-    if not found:
-        limit = max(3.0, 0.25 * cap_px)
-        for (a, b), e in median.items():
-            if e > limit:
-                found.append(
-                    f"cameras {rig[a].name} and {rig[b].name}: {e:.1f} px apart, recalibrate (boxes allow {limit:.1f})"
-                )
-    return found
+def _curve(table: Table, c: int, rig: CameraRig) -> NDArray[np.float64]:
+    """(S,) mean error of camera c against the others if it were late by each of `SHIFTS`."""
+    curves = []
+    for (a, b), error in table.items():
+        if c in (a, b):
+            known = np.isfinite(error)
+            mean = np.where(known, error, 0.0).sum(1) / np.maximum(known.sum(1), 1)
+            mean = np.where(known.any(1), mean, np.nan)
+            curves.append(mean if c == b else mean[::-1])
+    if not curves:
+        return np.zeros(len(SHIFTS))
+    known_curves = np.stack(curves)
+    count = np.isfinite(known_curves).sum(0)
+    return np.asarray(np.where(count > 0, np.nansum(known_curves, 0) / np.maximum(count, 1), np.nan))

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..cameras import Camera, CameraRig, Interface
 from ..cameras.interface import WATER
-from .agreement import Sample, ViewErrors, meeting_points, pair_errors, typical
+from .agreement import Sample, ViewErrors, meeting_points, pair_errors, typical_of_pairs
 
 _STEPS = 5
 _ROUNDS = 3
@@ -27,11 +27,6 @@ class WaterFit:
         return self.with_px < 0.75 * self.without_px and self.without_px - self.with_px > 0.5
 
 
-def typical_error(sample: Sample, views: list[ViewErrors]) -> float:
-    """Typical matched error in px over all pairs of views."""
-    return typical(np.concatenate([pair_errors(sample, a, b).error for a, b in combinations(views, 2)]))
-
-
 def guess_water(sample: Sample, rig: CameraRig) -> WaterFit:
     """Try a flat surface across each world axis that cameras look along, at the place that fits best.
 
@@ -41,7 +36,7 @@ def guess_water(sample: Sample, rig: CameraRig) -> WaterFit:
     """
     bare = [camera.without_water() for camera in rig]
     views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(bare)]
-    start = typical_error(sample, views)
+    start = typical_of_pairs(sample, views)
     animals = np.concatenate([meeting_points(a, b, pair_errors(sample, a, b)) for a, b in combinations(views, 2)])
     if not len(animals):
         return WaterFit(start, start, ())
@@ -59,7 +54,7 @@ def guess_water(sample: Sample, rig: CameraRig) -> WaterFit:
         for side, share in shares.items():
             for c in sides[side]:
                 trial[c] = ViewErrors.of(sample, _with_surface(bare[c], *side, place(side, share)), c)
-        return typical_error(sample, trial)
+        return typical_of_pairs(sample, trial)
 
     # Water before one camera alone may be worse than none, so all sides are tried at once before each is refined.
     coarse = np.linspace(0.1, 0.95, 6)

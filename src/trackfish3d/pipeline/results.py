@@ -18,8 +18,8 @@ from ..behaviour.streaming.blocks import TrackSource
 from ..behaviour.streaming.output import TableFolder, whole_tables
 from ..core.errors import InputError
 from ..core.files import inside, write_json
-from ..core.limits import FASTEST, SLOWEST
 from ..core.progress import Progress
+from ..core.reading.limits import FASTEST, SLOWEST
 from ..core.settings import make_settings
 from ..evaluation import Scores
 from ..evaluation import evaluate as score_points

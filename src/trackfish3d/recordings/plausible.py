@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras.rig import CameraRig
-from ..core.limits import refuse_rows, refuse_wild_frames
+from ..core.reading.limits import refuse_rows, refuse_wild_frames
 from .detections import Detections
 
 IMAGES = 10.0  # image sizes that a pixel or a box may reach beyond the image: cut animals and extrapolated points do

@@ -25,7 +25,7 @@ from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
 from ..core.files import atomic_path
-from ..core.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
+from ..core.reading.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
 from ..core.settings import input_errors
 from .detections import Detections
 from .plausible import checked

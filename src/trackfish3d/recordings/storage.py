@@ -10,10 +10,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ..core.dialect import Dialect, dialect_of, encoding_of
 from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
-from ..core.limits import refuse_far
+from ..core.reading.dialect import Dialect, dialect_of, encoding_of
+from ..core.reading.limits import refuse_far, refuse_nowhere
 from .tracks import Tracks, frame_numbers, whole
 from .tracks_text import PAPER_COLUMNS, note_edits
 from .truth import Truth
@@ -134,6 +134,7 @@ def _points(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
             f"has {', '.join(table.column_names)}"
         )
     position = np.column_stack([_floats(table[a], str(a), path) for a in axes])
+    refuse_nowhere(position, str(path))
     refuse_far(position, str(path))
     ids = table[id_name]
     if ids.null_count:

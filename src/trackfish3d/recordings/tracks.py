@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
-from ..core.limits import FARTHEST, refuse_far, refuse_rows, refuse_wild_frames
+from ..core.reading.limits import FARTHEST, refuse_far, refuse_rows, refuse_wild_frames
 
 Array = NDArray[np.float64]
 _UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), (2, 2, "zz")]

@@ -1,7 +1,6 @@
 """Tracks as text: the paper's ``tracks.csv``, ``tracks_table.csv`` for people, and whether the first was edited."""
 
 import csv
-import hashlib
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..core.errors import Note
-from ..core.files import atomic_path
+from ..core.files import atomic_path, digest
 from .tracks import Tracks
 
 PAPER_COLUMNS = ("object", "Timestamp", "X", "Y", "Z", "group")
@@ -109,8 +108,4 @@ def note_edits(path: Path) -> None:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            found.update(piece)
-    return f"{found.hexdigest()}:{path.stat().st_size}"
+    return f"{digest(path)}:{path.stat().st_size}"

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
-from ..core.limits import FARTHEST, refuse_far, refuse_rows
+from ..core.reading.limits import FARTHEST, refuse_far, refuse_nowhere, refuse_rows
 from .tracks import frame_numbers, whole
 
 Array = NDArray[np.float64]
@@ -101,6 +101,7 @@ class Truth(Columns):
                 columns[name] = np.asarray(value, dtype=dtype).reshape(n, len(cameras))[order]
                 refuse_rows((np.abs(np.asarray(value)) > FARTHEST).any(-1), f"{name} is beyond {FARTHEST:g}", source)
         points = np.asarray(position, dtype=np.float64).reshape(n, 3)
+        refuse_nowhere(points, source)
         refuse_far(points, source)
         return cls(
             frames[order],

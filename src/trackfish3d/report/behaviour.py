@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from ..behaviour.abnormal.anomaly import MEASURES, evidence
 from ..behaviour.analysis import Behaviour
+from ..behaviour.measures.faststarts import BEFORE
 from ..behaviour.measures.pairs import sides
 from ..behaviour.streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS
 from ..core import files
@@ -25,6 +26,7 @@ FIGURES = "figures.json"
 COLUMNS = 900  # of plots over time
 WINDOWS = 600
 BARS = 60  # of distributions
+STARTS = 200
 
 
 def figures_of(found: Behaviour, tracks: Path) -> dict[str, Any]:
@@ -54,6 +56,30 @@ def figures_of(found: Behaviour, tracks: Path) -> dict[str, Any]:
             "delay": rounded(found.delays.delay_frames / plan.fps, 4),
             "strength": rounded(found.delays.strength, 4),
         },
+        "starts": _starts(found),
+    }
+
+
+def _starts(found: Behaviour) -> dict[str, Any]:
+    """Fast starts, the first `STARTS` of them, with their speeds about the onset."""
+    unit, rows = found.plan.units, found.starts.slice(0, STARTS).to_pylist()
+    names = {
+        "latency": "latency_s",
+        "sigma_onset": "sigma_onset_s",
+        "peak": f"peak_speed_{unit}_per_s",
+        "sigma_peak": f"sigma_peak_speed_{unit}_per_s",
+        "turn": "turning_rad",
+        "sigma_turn": "sigma_turning_rad",
+    }
+    return {
+        "total": found.starts.num_rows,
+        "stimulus": found.plan.settings.stimulus,
+        "before": BEFORE,
+        "each": [
+            {"track": row["track"], "onset": row["onset_frame"]} | {k: rounded(row[n], 4) for k, n in names.items()}
+            for row in rows
+        ],
+        "profile": _series(found.profiles[:STARTS]),
     }
 
 

@@ -127,12 +127,35 @@ class Anomaly(Strict):
     whole: list[Whole]
 
 
+class Start(Strict):
+    """A fast start; times in s, the peak in world a s, the turn in rad; each with its standard deviation."""
+
+    track: Frame
+    onset: Frame
+    latency: Number | None
+    sigma_onset: Number | None
+    peak: Number | None
+    sigma_peak: Number | None
+    turn: Number | None
+    sigma_turn: Number | None
+
+
+class Starts(Strict):
+    """``total`` fast starts, and the speeds of ``each`` (E starts, P frames, ``before`` of them before the onset)."""
+
+    total: Annotated[int, Field(ge=0, le=2**53)]
+    stimulus: Frame | None
+    before: Annotated[int, Field(ge=0, le=1000)]
+    each: Annotated[list[Start], Field(max_length=1000)]
+    profile: Packed
+
+
 class Figures(Strict):
     """All figures; C columns over time of K tracks."""
 
     version: Literal[1]
     digest: Text
-    units: Literal["unit", "mm", "cm", "m"]
+    units: Text
     tracks: list[Frame]
     frame: list[Frame]
     frames: Annotated[int, Field(ge=1, le=2**53)]
@@ -146,6 +169,7 @@ class Figures(Strict):
     distributions: dict[Text, Bars]
     pairs: Pairs
     leaders: Leaders
+    starts: Starts | None = None  # files of earlier versions have none
 
     @model_validator(mode="after")
     def _fitting(self) -> "Figures":
@@ -164,6 +188,10 @@ class Figures(Strict):
         tables = (self.leaders.delay, self.leaders.strength)
         if any(len(t) != K or any(len(r) != K for r in t) for t in tables):
             raise ValueError("leaders do not fit the tracks")
+        if self.starts is not None:
+            profile, E = self.starts.profile, len(self.starts.each)
+            if len(profile.shape) != 3 or profile.shape[::2] != [E, 1] or profile.step is None:
+                raise ValueError("profiles do not fit the fast starts")
         if not {"polarisation", "milling", "nearest_neighbour", "spread"} <= set(self.group):
             raise ValueError("measures of the group are missing")
         if not {"speed", "nearest_neighbour"} <= set(self.distributions):

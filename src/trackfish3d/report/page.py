@@ -16,7 +16,7 @@ from .contents import collect
 # In the order of their imports: each may use what stands before it.
 SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "room.js")
 SCRIPTS += ("labels.js", "scene.js", "orbit.js", "views.js", "timeline.js", "plots.js", "behaviour.js", "maps.js")
-SCRIPTS += ("tables.js", "main.js")
+SCRIPTS += ("starts.js", "tables.js", "main.js")
 
 
 def build_report(

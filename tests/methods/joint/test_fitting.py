@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.joint.fit.estimate import climb, disagreement, fit
+from trackfish3d.methods.joint.fit.estimate import apart, camera_scales, climb, disagreement, fit
+from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.filtering import linearised
+from trackfish3d.recordings import Detections
 
 from .scenes import BOX, crossed_rig, model, paths_of, seen, wander
 
@@ -102,3 +104,55 @@ def test_too_short_tracks_change_nothing():
     short = [(a, f[:6], r[:6], p[:6]) for a, f, r, p in pieces]
     paths = paths_of(rig, detections, truth, short)
     assert fit(rig, Observations.of(rig, detections, truth), paths, 6, truth, 0.01) is truth
+
+
+def noisy_cameras(noise, seed=0, frames=120, animals=4):
+    """Animals that stay in view of cameras of this noise (C,), px; rig, positions (T, A, 3), detections, rows."""
+    rig = crossed_rig(len(noise))
+    rng = np.random.default_rng(seed)
+    angle = 0.03 * np.arange(frames)[:, None] + rng.uniform(0, 2 * np.pi, animals)
+    reach = rng.uniform(1.0, 2.0, animals)
+    height = np.broadcast_to(np.linspace(-1.5, 1.5, animals), angle.shape)
+    position = np.stack([reach * np.cos(angle), reach * np.sin(angle), height], axis=-1)
+    return rig, position, *seen(rig, position, np.asarray(noise)[:, None], seed)
+
+
+@pytest.mark.parametrize("noise", [(0.5, 0.5, 10.0), (4.0, 1.0, 1.0, 2.0), (1.0, 1.0, 1.0)])
+def test_three_views_tell_the_noise_of_each_camera(noise):
+    rig, position, detections, rows = noisy_cameras(noise)
+    members, flat = rows.reshape(-1, len(noise)), position.reshape(-1, 3)
+    lines = linearised(rig.packed, members, np.column_stack([flat, 0 * flat]), 1e-4)
+    found = camera_scales(members, *lines, detections.u, detections.v, np.full(len(detections), 2.0))
+    np.testing.assert_allclose(2.0 * found, noise, rtol=0.15)
+
+
+def test_two_views_do_not():
+    rig, position, detections, rows = noisy_cameras((1.0, 5.0))
+    members, flat = rows.reshape(-1, 2), position.reshape(-1, 3)
+    lines = linearised(rig.packed, members, np.column_stack([flat, 0 * flat]), 1e-4)
+    found = camera_scales(members, *lines, detections.u, detections.v, np.full(len(detections), 2.0))
+    np.testing.assert_array_equal(found, 1.0)
+
+
+def test_cameras_differ_only_where_they_clearly_do():
+    np.testing.assert_allclose(apart(np.array([1.0, 2.0, 2.5])), 1.0)
+    np.testing.assert_allclose(apart(np.array([3.0, 3.0, 60.0])), [1, 1, 20])
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_bad_camera_does_no_harm(bad):
+    noise = np.full(3, 0.5)
+    noise[bad] = 10.0
+    rig, position, detections, _ = noisy_cameras(noise)
+    good = detections.select(detections.camera != bad)
+    names = tuple(n for k, n in enumerate(rig.names) if k != bad)
+    camera = np.searchsorted(np.delete(np.arange(3), bad), good.camera)
+    boxes = (good.x1, good.y1, good.x2, good.y2)
+    without = Detections.build(names, good.frame, camera, good.u, good.v, *boxes)
+    error = []
+    for views, found in ((rig, detections), (rig.select(names), without)):
+        tracks = Joint().track(views, found)
+        assert len(np.unique(tracks.track)) == 4
+        off = np.linalg.norm(position[tracks.frame] - tracks.position[:, None], axis=2).min(1)
+        error.append(np.sqrt(np.mean(off**2)))
+    assert error[0] < 1.05 * error[1]

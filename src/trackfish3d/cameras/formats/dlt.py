@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from scipy.linalg import rq
 
-from ...core.dialect import Dialect, dialect_of
 from ...core.errors import InputError
+from ...core.reading.dialect import Dialect, dialect_of
 from ..camera import Camera
 from ..rig import CameraRig
 from .common import Array, Size, load_text, note, reader, sizes_from_matrices

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dialect import dialect_of
 from ...core.errors import InputError
+from ...core.reading.dialect import dialect_of
 from ..camera import Camera
 from ..rig import CameraRig
 from .common import Array, Size, load_text, note, reader, sizes_from_matrices

@@ -13,8 +13,9 @@ import typer
 
 from ...cameras.formats import CalibrationWarning, read_calibration
 from ...cameras.rig import CameraRig
+from ...core import provenance
 from ...core.errors import InputError
-from ...core.limits import FASTEST, SLOWEST
+from ...core.reading.limits import FASTEST, SLOWEST
 from ...recordings import Detections, Recording, Truth
 from ...recordings.importers import (
     FORMATS,
@@ -34,7 +35,10 @@ _NO_RATE = (
     "WARNING: no time in seconds and no speed is right. Import again with --fps, or set fps and fps_known = true\n"
     "WARNING: in {path}"
 )
-_MADE = ("recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", TABLE, "cameras.toml")
+_MADE = (
+    "recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", TABLE, provenance.FILE,
+    "cameras.toml",
+)  # fmt: skip
 
 
 def command(
@@ -75,6 +79,7 @@ def command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing recording.")] = False,
 ) -> None:
     """Make a recording of a calibration and detections of any detector."""
+    said = {name: value for name, value in locals().items() if value not in (None, False, "", "probability")}
     _refuse_existing(out, overwrite)
     dropped = Dropped()
     override = {"units": override_units, "size": override_size, "water": override_water_plane}
@@ -110,6 +115,8 @@ def command(
         for name in _MADE:  # recording.toml first: what is half replaced must not open
             (out / name).unlink(missing_ok=True)
     made = Recording.create(out, rig, fps=rate, detections=found, truth=true, time_offset_frames=offsets)
+    told = [*_file_names(detections, rig), *_by_camera(timestamps or [], "--timestamps", rig).values()]
+    provenance.note(out, "import", [cameras, *told, *([truth] if truth else [])], said)
     _summary(made, found, true, dropped)
 
 
@@ -172,6 +179,12 @@ def _paths(given: list[str], rig: CameraRig) -> list[str | Path] | dict[str, str
     if named and len(named) < len(given):
         raise InputError("--detections: give CAMERA=path for every file, or for none")
     return dict(named) if named else list(given)
+
+
+def _file_names(given: list[str], rig: CameraRig) -> list[str | Path]:
+    """Files and folders of ``--detections``, each once."""
+    paths = _paths(given, rig)
+    return list(dict.fromkeys(paths.values() if isinstance(paths, dict) else paths))
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:

@@ -8,9 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ...health import Health, examine
-from ...health.clock import SHIFTS
+from ...health import Health
+from ...health.intake import WINDOWS, take_in
 from ...health.picture import animals, draw_rig
+from ...health.verdict import judge
 from ...recordings import Recording
 
 
@@ -25,21 +26,23 @@ def command(
     """Tell whether cameras, synchronisation and water are good enough, without ground truth.
 
     Detections of any two cameras are matched as well as they can be; what is left over is the residual. It is
-    compared with views of another time (chance), with each camera shifted by up to 5 frames, and with and without
-    water. Exit code 1 when something is wrong.
+    compared with views of another time or place (chance), with each camera shifted in time, with films exchanged, with
+    and without water, and with other lenses and poses. Exit code 1 when something is wrong; what cannot be told is
+    said, with exit code 0. Of a long recording a sample is compared.
     """
     rec = Recording.open(recording)
-    health = examine(rec, frames)
+    intake = take_in(rec)
+    health = judge(rec, intake, frames)
     path = picture or rec.folder / "rig.png"
-    draw_rig(rec.rig, animals(rec.rig, rec.detections), path)
+    draw_rig(rec.rig, animals(rec.rig, intake.detections), path)
     if as_json:
         typer.echo(json.dumps(health.to_dict(), indent=1))
     else:
-        _show(health, rec, path)
+        _show(health, rec, path, intake.whole)
     raise typer.Exit(1 if health.problems else 0)
 
 
-def _show(health: Health, recording: Recording, picture: Path) -> None:
+def _show(health: Health, recording: Recording, picture: Path, whole: bool) -> None:
     console = Console(width=120)
     table = Table(box=None, pad_edge=False)
     for name in ("camera", "frames", "gaps (frames)", "detections", "per frame", "residual px", "with partner"):
@@ -58,6 +61,9 @@ def _show(health: Health, recording: Recording, picture: Path) -> None:
     if len(health.cameras) > 1:
         typical, chance = health.typical_error_px, health.chance_error_px
         console.print(f"\ntypical residual {typical:.1f} px; by chance {chance:.1f} px", highlight=False)
+        windows = "" if whole else f", spread over {WINDOWS} windows of a recording too long to be read as a whole"
+        text = f"compared in {health.frames_compared} of {health.frames} frames{windows}"
+        console.print(text, highlight=False, soft_wrap=True)
         if recording.rig.refractive:
             console.print(f"without the water {health.other_water_px:.1f} px", highlight=False)
         elif health.water is not None:
@@ -65,13 +71,16 @@ def _show(health: Health, recording: Recording, picture: Path) -> None:
         shifts = Table(
             box=None, pad_edge=False, title="\nmean residual in px if a camera were late by", title_justify="left"
         )
-        for head in ("camera", *(f"{s:+d}" for s in SHIFTS)):
+        for head in ("camera", *(f"{s:+d}" for s in health.shifts)):
             shifts.add_column(head, justify="left" if head == "camera" else "right")
         for c in health.cameras:
             shifts.add_row(c.name, *(f"{e:.1f}" for e in c.shift_error_px))
         console.print(shifts)
     console.print(f"\nthe rig: {picture}", highlight=False, soft_wrap=True)
+    for note in health.notes:
+        console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
     for problem in health.problems:
-        console.print(problem, style="bold red", highlight=False, soft_wrap=True)
+        console.print(problem, style="bold red", markup=False, highlight=False, soft_wrap=True)
     if not health.problems:
-        console.print("good: the cameras agree", style="bold green")
+        verdict = "nothing wrong was found" if health.notes else "good: the cameras agree"
+        console.print(verdict, style="bold green")

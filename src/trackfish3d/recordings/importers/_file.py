@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
-from ...core.limits import refuse_wild_frames
+from ...core.reading.limits import refuse_wild_frames
 from ..detections import Detections
 from ..plausible import refuse_unseen
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from ...core.dialect import dialect_of
 from ...core.errors import InputError, MissingExtraError
 from ...core.files import read_text
-from ...core.isolation import read_isolated
+from ...core.reading.dialect import dialect_of
+from ...core.reading.isolation import read_isolated
 from ..detections import Detections
 from ..storage import csv_options
 from ._file import DetectionFile, last_number

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from ...core.dialect import dialect_of
 from ...core.files import read_text
+from ...core.reading.dialect import dialect_of
 from ..detections import Detections
 from ..storage import csv_options
 from ..tracks import whole

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError, MissingExtraError
-from ...core.isolation import read_isolated
+from ...core.reading.isolation import read_isolated
 from ..detections import Detections
 from ._file import DetectionFile, camera_in_path
 from .keypoints import Poses, detections_from_poses

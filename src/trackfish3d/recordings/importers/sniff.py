@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from ...core.dialect import dialect_of, encoding_of
 from ...core.errors import InputError
+from ...core.reading.dialect import dialect_of, encoding_of
 from ..storage import is_number
 
 _PIXELS = re.compile(r"\s*pt\d+_cam\d+_[XY]\s*")

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...core.limits import refuse_rows
+from ...core.reading.limits import refuse_rows
 from ..detections import Detections
 from ..storage import read_table
 from ..tracks import frame_numbers

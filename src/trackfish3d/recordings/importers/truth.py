@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from ...cameras.rig import CameraRig
-from ...core.dialect import dialect_of
 from ...core.errors import InputError
 from ...core.files import read_text
-from ...core.limits import refuse_rows
+from ...core.reading.dialect import dialect_of
+from ...core.reading.limits import refuse_rows
 from ..storage import read_truth
 from ..truth import Truth
 from .dltdv import read_dltdv_truth

@@ -239,7 +239,9 @@ function anomalyPlot(chart) {
     const { k, w } = at(event);
     const row = w * K + k;
     const known = !Number.isNaN(p[row]);
-    const words = known ? `P(abnormal) ${short(probability[row])} · ${evidence(row) || "like the others"}` : "cannot be judged";
+    const alarm = known && p[row] <= Math.log10(rate);
+    const like = alarm ? `abnormal with probability ${short(probability[row])} · ${evidence(row)}` : `not flagged${evidence(row) && " · " + evidence(row)}`;
+    const words = known ? like : "cannot be judged";
     tip(event, `track ${behaviour.tracks[k]} · ${words}`);
   });
   canvas.addEventListener("pointerleave", (event) => tip(event, ""));

@@ -54,9 +54,9 @@ export function frameNumber(position) {
   return report.frameNumbers ? report.frameNumbers[position] : raw.axis.first + position;
 }
 
-/** Seconds since the first frame, of a position on the whole axis. */
+/** Seconds since frame 0, of a position on the whole axis: the tables' time_s. */
 export function seconds(position) {
-  return (frameNumber(position) - frameNumber(0)) / raw.fps;
+  return frameNumber(position) / raw.fps;
 }
 
 /** First row of track k at or after a shown frame (start[k + 1] if none). */

@@ -8,6 +8,7 @@ import { startAnimals, startTimeline } from "./timeline.js";
 import { startCounts, startResiduals } from "./plots.js";
 import { startBehaviour } from "./behaviour.js";
 import { startBehaviourMaps } from "./maps.js";
+import { startFastStarts } from "./starts.js";
 import { startTables } from "./tables.js";
 
 function startTransport() {
@@ -128,6 +129,7 @@ startResiduals();
 startCounts();
 startBehaviour();
 startBehaviourMaps();
+startFastStarts();
 const pick = startScene();
 startOrbit(pick || (() => -1));
 startPlaying();

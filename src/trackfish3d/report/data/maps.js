@@ -6,7 +6,7 @@ import { SMALL, behaviour, lengthUnit } from "./behaviour.js";
 const LEFT = 44;
 const BELOW = 34;
 
-function panel(parent, name, text, draw, height = 300) {
+export function panel(parent, name, text, draw, height = 300) {
   const canvas = make("canvas");
   canvas.style.height = height + "px";
   canvas.setAttribute("role", "img");

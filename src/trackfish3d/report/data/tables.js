@@ -59,9 +59,9 @@ function behaviourTable() {
   if (!behaviour) return;
   const rows = behaviour.tracks.map((name, k) => {
     const { p, probability, abnormal, evidence } = behaviour.anomaly.whole[k];
-    return [name, short(probability), short(p), abnormal ? "yes" : p === null ? "–" : "no", evidence];
+    return [name, p === null ? "–" : abnormal ? "yes" : "no", abnormal ? short(probability) : "–", short(p), evidence];
   });
-  $("behaviourtable").append(table("", ["track", "P(abnormal)", "p", "flagged", "far from the others in"], rows));
+  $("behaviourtable").append(table("", ["track", "flagged", "P(abnormal)", "p", "far from the others in"], rows));
 }
 
 /** Everything that is words: facts, notes, scores, settings, versions. */

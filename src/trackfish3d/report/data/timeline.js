@@ -37,8 +37,9 @@ export function timeAxis(chart) {
     context.fillStyle = css("muted");
     context.textAlign = "center";
     const last = report.axis.count - 1;
-    for (const t of ticks(0, seconds(last), Math.max(2, width / 110))) {
-      const x = timeX(last ? (t / seconds(last)) * last : 0, width);
+    const [begin, end] = [seconds(0), seconds(last)];
+    for (const t of ticks(begin, end, Math.max(2, width / 110))) {
+      const x = timeX(last ? ((t - begin) / (end - begin)) * last : 0, width);
       context.fillRect(x, 0, 1, 4);
       context.fillText(`${short(t)} s`, Math.min(x, width - 18), 15);
     }

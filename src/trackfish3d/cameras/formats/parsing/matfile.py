@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import InputError, MissingExtraError
-from ....core.isolation import read_isolated
+from ....core.reading.isolation import read_isolated
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _LARGEST = 10**6  # elements; pictures and detected points in the same file are passed over

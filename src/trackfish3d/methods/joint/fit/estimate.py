@@ -18,7 +18,7 @@ from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
 from ....maths.kalman import predict
 from ..cues import COVER
-from ..kernels import absorb, add_dart
+from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb, add_dart
 from ..model import TrackingModel
 from ..observations import FLOOR_PX, Observations
 from ..refinement.filtering import linearised
@@ -31,6 +31,10 @@ _MOST_STEPS = 8
 _MOST_ROWS = 3000  # of tracks that motion is fitted to
 _DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an axis, or ...
 _DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
+_SCALE_ROUNDS = 40
+_RELAXED = 1.8  # steps of expectation-maximisation are short
+_APART = (3.0, 4.0)  # times the usual noise: from none to all of it is believed
+_MOST_MEETINGS = 400  # rows of three views that cameras are judged by
 _PRIOR = 20.0  # detections' worth of the first model that a count starts from
 
 
@@ -51,18 +55,19 @@ def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: Tracki
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
     A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
-    same frame see it. One number serves all cameras: what two views disagree by does not tell which is wrong.
+    same frame see it. Where three and more views meet, they tell which camera is wrong; two do not.
     """
     h = 1e-4 * model.body_length
     lines = linearised(rig.packed, paths.members, paths.state, h)
-    misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise)
+    scale = apart(camera_scales(paths.members, *lines, obs.u, obs.v, obs.noise))
+    misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise * scale[obs.camera])
     scales = [
         np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
     ]
-    scale = math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
+    scale *= math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
     kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
     paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
-    noise = np.maximum(obs.noise * scale, FLOOR_PX)
+    noise = np.maximum(obs.noise * scale[obs.camera], FLOOR_PX)
 
     def likelihood(steps: int) -> float:
         value: float = track_likelihood(
@@ -90,6 +95,100 @@ def climb(value: Callable[[int], float], most: int) -> int:
     return here
 
 
+def apart(scale: Array) -> Array:
+    """Scales (C,) of cameras over the usual one where they clearly differ from it, 1 elsewhere.
+
+    Centroids of one body err alike in several views, so that a camera which disagrees with two others by two or three
+    times their noise may be the right one.
+    """
+    ratio = scale / np.exp(np.median(np.log(scale)))
+    share = np.interp(np.abs(np.log(ratio)), np.log(_APART), [0.0, 1.0])
+    return np.asarray(ratio**share)
+
+
+@njit(cache=True, error_model="numpy")
+def camera_scales(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
+    """(C,) how many times its supposed noise each camera has; ones where three views never met.
+
+    members (N, C); pixel, J, use : of `linearised`; r : noise supposed, px. Expectation-maximisation of the variances
+    of cameras, each row's point integrated out (Harville 1977): the expected square of an error is that of its residual
+    and what the residual's point is uncertain by. Errors in the tail of the noise count as little as they do for a
+    track (`kernels.absorb`).
+    """
+    views = members.shape[1]
+    meeting = np.flatnonzero(use.sum(axis=1) >= 3)
+    meeting = meeting[:: 1 + meeting.shape[0] // _MOST_MEETINGS]
+    variance = np.ones(views)
+    A, b, x, P = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty((3, 3))
+    for _ in range(_SCALE_ROUNDS):
+        total, count = variance.copy(), np.ones(views)
+        for i in meeting:
+            A[:], b[:] = 0.0, 0.0
+            for c in range(views):
+                if use[i, c]:
+                    d = members[i, c]
+                    w = 1.0 / (r[d] * r[d] * variance[c])
+                    add_view(A, b, J[i, c], u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1], w)
+            if not _solved(A, b, x, P):
+                continue
+            for c in range(views):
+                if use[i, c]:
+                    d = members[i, c]
+                    square = _expected_square(J[i, c], u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1], x, P)
+                    square /= r[d] * r[d]
+                    total[c] += square * _trust(square / variance[c])
+                    count[c] += 2.0
+        step = total / count / variance
+        variance *= step**_RELAXED
+        if np.abs(np.log(step)).max() < 0.01:
+            break
+    return np.sqrt(variance)
+
+
+@njit(cache=True, error_model="numpy")
+def add_view(A, b, J, du, dv, w):  # type: ignore[no-untyped-def]
+    """Add a view of weight w, whose pixel is off by (du, dv), to the normal equations A (3, 3), b (3,), in place."""
+    for k in range(3):
+        b[k] += w * (J[0, k] * du + J[1, k] * dv)
+        for m in range(3):
+            A[k, m] += w * (J[0, k] * J[0, m] + J[1, k] * J[1, m])
+
+
+@njit(cache=True, error_model="numpy")
+def _solved(A, b, x, P):  # type: ignore[no-untyped-def]
+    """Fill x (3,) with the solution of A x = b and P (3, 3) with the inverse of A; False if there is none."""
+    unit = np.zeros(3)
+    x[0], x[1], x[2], ok = solve3(A, b)
+    for k in range(3):
+        unit[:] = 0.0
+        unit[k] = 1.0
+        P[0, k], P[1, k], P[2, k], _ = solve3(A, unit)
+    return ok
+
+
+@njit(cache=True, error_model="numpy")
+def _expected_square(J, du, dv, x, P):  # type: ignore[no-untyped-def]
+    """Return the expected square of a view's error, px^2: its residual at x, and what x is uncertain by."""
+    total = 0.0
+    for row in range(2):
+        residual = (du, dv)[row]
+        for k in range(3):
+            residual -= J[row, k] * x[k]
+            for m in range(3):
+                total += J[row, k] * P[k, m] * J[row, m]
+        total += residual * residual
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _trust(square):  # type: ignore[no-untyped-def]
+    """Weight of an error of this square, in variances: 1, and less in the tail of the noise."""
+    wide = TAIL_SCALE * TAIL_SCALE
+    far = TAIL_SHARE / wide * math.exp(-0.5 * square / wide)
+    tail = far / (far + (1.0 - TAIL_SHARE) * math.exp(-0.5 * square))
+    return 1.0 - tail + tail / wide
+
+
 @njit(cache=True, error_model="numpy")
 def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
     """Squared misfit (N,), in deviations, of the best point of each row's detections, and its degrees of freedom (N,).
@@ -111,10 +210,7 @@ def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-de
             w = 1.0 / (r[d] * r[d])
             du, dv = u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1]
             total += w * (du * du + dv * dv)
-            for k in range(3):
-                b[k] += w * (J[i, c, 0, k] * du + J[i, c, 1, k] * dv)
-                for m in range(3):
-                    A[k, m] += w * (J[i, c, 0, k] * J[i, c, 0, m] + J[i, c, 1, k] * J[i, c, 1, m])
+            add_view(A, b, J[i, c], du, dv, w)
         x, y, z, ok = solve3(A, b)
         if views >= 2 and ok:
             misfit[i] = max(total - (b[0] * x + b[1] * y + b[2] * z), 0.0)

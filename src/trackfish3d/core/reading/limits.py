@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .errors import InputError
+from ..errors import InputError
 
 FARTHEST = 1e10  # world units from the origin: a thousand kilometres where the unit is 0.1 mm
 LONGEST = 10**9  # frames from the first to the last: a year at 30 a second
@@ -20,7 +20,7 @@ def refuse_rows(bad: ArrayLike, why: str, source: str) -> None:
 
 
 def refuse_far(position: ArrayLike, source: str) -> None:
-    """Refuse places that no tank could hold, or that are none.
+    """Refuse places that no tank could hold; NaN, a place that is not known, is none of these.
 
     Parameters
     ----------
@@ -28,8 +28,19 @@ def refuse_far(position: ArrayLike, source: str) -> None:
     source : what is named in the message.
     """
     points = np.asarray(position, dtype=np.float64)
-    refuse_rows(~np.isfinite(points).all(1), "x, y or z is not a finite number; leave such rows out", source)
     refuse_rows((np.abs(points) > FARTHEST).any(1), f"x, y or z is beyond {FARTHEST:g}, which no tank holds", source)
+
+
+def refuse_nowhere(position: ArrayLike, source: str) -> None:
+    """Refuse places that are none.
+
+    Parameters
+    ----------
+    position : (N, 3) world.
+    source : what is named in the message.
+    """
+    bad = ~np.isfinite(np.asarray(position, dtype=np.float64)).all(1)
+    refuse_rows(bad, "x, y or z is not a finite number; leave such rows out", source)
 
 
 def refuse_wild_frames(frame: ArrayLike, source: str) -> None:

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from .errors import InputError, TrackFishError
+from ..errors import InputError, TrackFishError
 
 T = TypeVar("T")
 SECONDS, SECONDS_PER_MIB = 30.0, 1.0
 MEMORY, MEMORY_PER_BYTE = 4 * 2**30, 50  # of address space, beyond which an allocation fails
-_START = "import sys; sys.path[:] = {path!r}; from trackfish3d.core.isolation import serve; serve()"
+_START = "import sys; sys.path[:] = {path!r}; from trackfish3d.core.reading.isolation import serve; serve()"
 _WIDTH = 8  # bytes of a message's length
 
 

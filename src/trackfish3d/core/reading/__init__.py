@@ -1,0 +1,1 @@
+"""What readers of files from outside share: a process of their own, dialects of tables, limits of what is real."""
