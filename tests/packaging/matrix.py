@@ -13,7 +13,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 WORDS = {None: "not here", True: "passed", False: "FAILED"}
-CORE = ("core", "maths", "cameras", "recordings", "media", "pipeline", "evaluation", "docs", "test_front_door.py")
+CORE = (
+    "core",
+    "maths",
+    "cameras",
+    "recordings",
+    "media",
+    "pipeline",
+    "evaluation",
+    "docs",
+    "test_front_door.py",
+    "packaging/test_command.py",
+)
 
 
 def find(version: str) -> Path | None:

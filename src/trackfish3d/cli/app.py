@@ -15,7 +15,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-import click
 import typer
 from typer.core import TyperGroup
 
@@ -49,6 +48,7 @@ COMMANDS = {
 
 
 _INTERRUPTED = 130
+_WRONG_USE: Any = typer.BadParameter.__mro__[2]  # ClickException: of Click, or of the copy that newer Typers carry
 
 
 class LazyGroup(TyperGroup):
@@ -116,7 +116,7 @@ def main(arguments: list[str] | None = None) -> None:
         if code == _INTERRUPTED:  # Typer's own answer to Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
-    except click.ClickException as error:  # a wrong option or argument
+    except _WRONG_USE as error:  # a wrong option or argument
         error.show()
         sys.exit(error.exit_code)
     except TrackFishError as error:
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> None:
             raise
         _say(str(error))
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         _say("stopped; what was finished is kept, and the same command goes on from there")
         sys.exit(_INTERRUPTED)
     except BrokenPipeError:
