@@ -151,7 +151,7 @@ class Worker:
         """Do cases of a reader, at most until a time; return the next case."""
         assert self.process is not None
         assert self.process.stdin is not None
-        batch = 500
+        batch = 100
         started = time.monotonic()
         while first < last and (until is None or time.monotonic() < until):
             stop = min(first + batch, last)

@@ -168,6 +168,7 @@ def test_an_unknown_frame_rate_is_said_loudly_and_written_down(lab: Path, capsys
     assert run("import --cameras cal.toml --detections det.csv --fps 25 --out known") == 0
     assert capsys.readouterr().err == ""
     assert Recording.open("known").info.fps_known
+    assert "fps_known" not in (lab / "known" / "recording.toml").read_text()
 
 
 def test_timestamps_tell_the_frame_rate(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,8 +151,9 @@ class Recording:
 
     def write_info(self) -> None:
         """Write ``recording.toml``."""
+        usual = {"fps_known"} if self.info.fps_known else set()  # left out: versions before do not know it
         with atomic_path(self.folder / "recording.toml") as temporary:
-            temporary.write_text(tomli_w.dumps(self.info.model_dump()), encoding="utf-8")
+            temporary.write_text(tomli_w.dumps(self.info.model_dump(exclude=usual)), encoding="utf-8")
 
     @property
     def fps(self) -> float:
