@@ -3,7 +3,8 @@
 Found on the points as they came, because every smoother spreads a start backwards: the velocity over a few frames after
 a moment is compared with that before it. A start is fast when the speed after is far above the school's, when the
 change is beyond what the points' errors would make, and when more than one step carries it (an exchange of two
-identities is one leap). Its onset is the knot of the best of two curves, straight before and bent or parabolic after.
+identities is one leap). Its onset is the knot of the best of two curves, straight before it and bent or parabolic
+after, or earlier if the animal leaves its course before that.
 """
 
 from dataclasses import dataclass, fields
@@ -20,6 +21,7 @@ Ints = NDArray[np.int64]
 LEAST_SIGMAS = 6.0  # of a change of velocity; three axes, and every frame of every animal is a trial
 LEAP = 0.75  # share of a way that one step may have
 GAIN = 1.5  # by which an animal gets faster than it was itself
+DEPARTURE = 4.0  # standard deviations of a second difference; the length of three axes exceeds it once in 900
 TURN_FRAMES = 5
 BEFORE, AFTER = 10, 20  # frames of a start's profile
 
@@ -122,11 +124,11 @@ def _onset(x: Array, at: int, k: int, white: float) -> tuple[int, float]:
     rows = low + np.flatnonzero(present(x[low:high]))
     knots = np.arange(max(at - k, low + 2), min(at + k, high - 2) + 1)
     cost = np.array([min(_misfit(x[rows], rows - at, knot - at, power) for power in (1, 2)) for knot in knots.tolist()])
-    best = int(np.argmin(cost))
-    variance = max(white**2, cost[best] / max(3 * len(rows) - 10, 1), 1e-300)
-    weight = np.exp(-0.5 * (cost - cost[best]) / variance)
-    spread = float((weight * (knots - knots[best]) ** 2).sum() / weight.sum())
-    return int(knots[best]), float(np.sqrt(spread + 1 / 12))  # frames are whole: evenly within one
+    variance = max(white**2, float(cost.min()) / max(3 * len(rows) - 10, 1), 1e-300)
+    onset, hidden = _first_departure(x, int(knots[np.argmin(cost)]), int(knots[0]), white)
+    weight = np.exp(-0.5 * (cost - cost.min()) / variance)
+    spread = float((weight * (knots - onset) ** 2).sum() / weight.sum())
+    return onset, float(np.sqrt(spread + hidden**2 + 1 / 12))  # frames are whole: evenly within one
 
 
 def _misfit(x: Array, t: Ints, knot: int, power: int) -> float:
@@ -135,6 +137,21 @@ def _misfit(x: Array, t: Ints, knot: int, power: int) -> float:
     basis = np.column_stack([np.ones(len(t)), t, after])
     left = x - basis @ np.linalg.lstsq(basis, x, rcond=None)[0]
     return float((left**2).sum())
+
+
+def _first_departure(x: Array, knot: int, first: int, white: float) -> tuple[int, float]:
+    """Move a knot back, to ``first`` at most, while the step after the row before it already leaves the cruise.
+
+    A start that builds up over two or three frames bends more later, which draws the best knot there. Also returns how
+    much of a frame of build-up may be hidden by noise: the least departure that can be seen, as a share of the largest.
+    """
+    push = np.diff(x[max(first - BEFORE, 0) : first + 1], 2, axis=0)
+    usual = np.sqrt(np.nanmean(push**2)) if np.isfinite(push).any() else 0.0
+    least = DEPARTURE * max(float(usual), np.sqrt(6) * white)
+    while knot > first and knot >= 2 and speed(x[knot] - 2 * x[knot - 1] + x[knot - 2]) > least:
+        knot -= 1
+    largest = np.nanmax(speed(np.diff(x[max(knot - 1, 0) : knot + 5], 2, axis=0)), initial=0.0)
+    return knot, min(1.0, float(least / largest)) if largest > 0 else 1.0
 
 
 def _measured(x: Array, onset: int, span: int, errors: PointErrors, n: int) -> dict[str, Any]:
