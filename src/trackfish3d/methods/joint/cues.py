@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ...core.compiled import kernel
+from ...maths.order import descending
 from .arguments import Array, Beliefs, Flags, Predicted, Readings, Rig
 
 OUTLIER = 0.15  # share of detections whose size and shape say nothing: covered, merged, cut
@@ -64,11 +65,15 @@ def likeness(
     return total
 
 
+@kernel
 def typical_size(readings: Readings, out: Array) -> None:
     """Fill out (C,) with the median log size of each camera's detections; without any it stays."""
-    for c in range(len(out)):
-        if readings.begin[c + 1] > readings.begin[c]:
-            out[c] = np.median(readings.log_size[readings.begin[c] : readings.begin[c + 1]])
+    for c in range(out.shape[0]):
+        size = readings.log_size[readings.begin[c] : readings.begin[c + 1]]
+        n = size.shape[0]
+        if n > 0:
+            order = descending(size)
+            out[c] = 0.5 * (size[order[(n - 1) // 2]] + size[order[n // 2]])
 
 
 @kernel
@@ -85,19 +90,20 @@ def chances(rig: Rig, tracks: Predicted, shown: Flags, beliefs: Beliefs) -> None
     An animal near another in the image may be covered by it or merged with it; which is in front is not asked, since
     detectors lose either.
     """
-    pixel, seen, sizes = tracks.pixel, tracks.seen, rig.sizes
+    pixel, seen, found, sizes = tracks.pixel, tracks.seen, tracks.found, rig.sizes
+    clear, hidden, typical, looked = beliefs.clear, beliefs.hidden, beliefs.typical, tracks.size
     for c in range(seen.shape[1]):
         for t in range(seen.shape[0]):
-            tracks.found[t, c] = 0.0
+            found[t, c] = 0.0
             if not seen[t, c]:
                 continue
             u, v = pixel[t, c, 0], pixel[t, c, 1]
             if not (0.0 <= u < sizes[c, 0] and 0.0 <= v < sizes[c, 1]):
                 continue
-            size = math.exp(tracks.size[t, c] if not math.isnan(tracks.size[t, c]) else beliefs.typical[c])
+            size = math.exp(looked[t, c] if not math.isnan(looked[t, c]) else typical[c])
             nearest = np.inf
             for s in range(seen.shape[0]):
                 if s != t and shown[s] and seen[s, c]:
                     nearest = min(nearest, (pixel[s, c, 0] - u) ** 2 + (pixel[s, c, 1] - v) ** 2)
             cover = math.exp(-nearest / (COVER * size * size)) if size > 0.0 else 0.0
-            tracks.found[t, c] = beliefs.clear[c] - (beliefs.clear[c] - beliefs.hidden[c]) * cover
+            found[t, c] = clear[c] - (clear[c] - hidden[c]) * cover

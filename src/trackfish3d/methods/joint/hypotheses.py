@@ -88,12 +88,13 @@ def hypotheses(
         weight[begin] = nothing
         for c in range(n_views):
             members[begin, c] = -1
+        found, value = beam.sets[side], beam.weight[side]
         for p in range(size):
-            if _empty(beam, side, p) or beam.weight[side, p] < nothing:
+            if _empty(found[p]) or value[p] < nothing:
                 continue  # explains less than saying nothing
-            weight[count] = beam.weight[side, p]
+            weight[count] = value[p]
             for c in range(n_views):
-                members[count, c] = beam.sets[side, p, c]
+                members[count, c] = found[p, c]
             count += 1
         for h in range(begin, count):
             owner[h] = t
@@ -118,18 +119,19 @@ def _nearest(
     near: _Near, prior: Array, tracks: Predicted, t: int, c: int, readings: Readings, free: Flags, gate: float
 ) -> int:
     """Fill row and far of ``near`` with the free detections of view c within the gate; returns how many."""
+    pixel, J, row, distance = tracks.pixel[t, c], tracks.J[t, c], near.row, near.far
+    u, v, noise = readings.u, readings.v, readings.noise
     k = 0
     for d in range(readings.begin[c], readings.begin[c + 1]):
         if not free[d]:
             continue
-        z = readings.u[d], readings.v[d], readings.noise[d]
-        far = innovation(prior, tracks.pixel[t, c], tracks.J[t, c], z[0], z[1], z[2])
-        if far < gate and (k < _MOST_VIEW or far < near.far[k - 1]):
+        far = innovation(prior, pixel, J, u[d], v[d], noise[d])
+        if far < gate and (k < _MOST_VIEW or far < distance[k - 1]):
             at = min(k, _MOST_VIEW - 1)
-            while at > 0 and near.far[at - 1] > far:
-                near.row[at], near.far[at] = near.row[at - 1], near.far[at - 1]
+            while at > 0 and distance[at - 1] > far:
+                row[at], distance[at] = row[at - 1], distance[at - 1]
                 at -= 1
-            near.row[at], near.far[at] = d, far
+            row[at], distance[at] = d, far
             k = min(k + 1, _MOST_VIEW)
     return k
 
@@ -137,23 +139,24 @@ def _nearest(
 @inner
 def _cues(near: _Near, k: int, tracks: Predicted, t: int, c: int, readings: Readings, scales: Array) -> None:
     """Fill the cues of the first k of ``near``."""
+    row, cue, size, axis = near.row, near.cue, readings.log_size, readings.axis
+    old_size, old_axis, last = tracks.size[t, c], tracks.axis[t, c], tracks.last[t, c]
     for i in range(k):
-        d = near.row[i]
-        look = readings.log_size[d], readings.axis[d]
-        before = tracks.size[t, c], tracks.axis[t, c], tracks.last[t, c]
-        near.cue[i] = likeness(readings.number, look[0], look[1], before[0], before[1], before[2], scales)
+        d = row[i]
+        cue[i] = likeness(readings.number, size[d], axis[d], old_size, old_axis, last, scales)
 
 
 @inner
 def _copy(beam: _Beam, side: int, p: int, new: int, n: int) -> None:
-    """Copy the set p of one side to the place n of the other or the same."""
-    beam.weight[new, n] = beam.weight[side, p]
-    for c in range(beam.sets.shape[2]):
-        beam.sets[new, n, c] = beam.sets[side, p, c]
+    """Copy the set p of one side, all but its weight, to the place n of the other or the same."""
+    from_x, to_x, from_P, to_P = beam.x[side, p], beam.x[new, n], beam.P[side, p], beam.P[new, n]
+    from_set, to_set = beam.sets[side, p], beam.sets[new, n]
+    for c in range(to_set.shape[0]):
+        to_set[c] = from_set[c]
     for i in range(3):
-        beam.x[new, n, i] = beam.x[side, p, i]
+        to_x[i] = from_x[i]
         for j in range(3):
-            beam.P[new, n, i, j] = beam.P[side, p, i, j]
+            to_P[i, j] = from_P[i, j]
 
 
 @inner
@@ -171,20 +174,21 @@ def _extend(
     gained: float,
 ) -> int:
     """Write every set of one side, with nothing and with each near detection of view c, to the other; how many."""
+    row, cue, u, v, noise = near.row, near.cue, readings.u, readings.v, readings.noise
+    x0, pixel, J = tracks.state[t, :3], tracks.pixel[t, c], tracks.J[t, c]
     new = 1 - side
+    x, P, sets, before, after = beam.x[new], beam.P[new], beam.sets[new], beam.weight[side], beam.weight[new]
     for p in range(size):
         n = p * (k + 1)
         _copy(beam, side, p, new, n)
-        beam.weight[new, n] += lost
+        after[n] = before[p] + lost
         for i in range(k):
-            d = near.row[i]
+            d = row[i]
             n += 1
             _copy(beam, side, p, new, n)
-            beam.sets[new, n, c] = d
-            z = readings.u[d], readings.v[d], readings.noise[d]
-            x, P, x0 = beam.x[new, n], beam.P[new, n], tracks.state[t, :3]
-            density = absorb(x, P, x0, tracks.pixel[t, c], tracks.J[t, c], z[0], z[1], z[2])
-            beam.weight[new, n] = beam.weight[side, p] + density + gained + near.cue[i]
+            sets[n, c] = d
+            density = absorb(x[n], P[n], x0, pixel, J, u[d], v[d], noise[d])
+            after[n] = before[p] + density + gained + cue[i]
     return size * (k + 1)
 
 
@@ -200,17 +204,19 @@ def _prune(beam: _Beam, side: int, size: int) -> int:
         if kept[p]:
             order[n] = p
             n += 1
+    weight = beam.weight[side]
     for i in range(_BEAM):
         if order[i] != i:
+            weight[i] = weight[order[i]]
             _copy(beam, side, order[i], side, i)
     return _BEAM
 
 
 @inner
-def _empty(beam: _Beam, side: int, p: int) -> bool:
+def _empty(members: Ints) -> bool:
     last = -1
-    for c in range(beam.sets.shape[2]):
-        last = max(last, beam.sets[side, p, c])
+    for c in range(members.shape[0]):
+        last = max(last, members[c])
     return last < 0
 
 

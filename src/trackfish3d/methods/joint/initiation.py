@@ -75,21 +75,21 @@ def initiate(
     pixel, J, seen = np.empty((n_views, 2)), np.empty((n_views, 2, 3)), np.empty(n_views, np.bool_)
     third = np.empty(_MOST_THIRD, np.int64)
     point = _Point(np.empty(3), np.empty(3), np.empty((3, 3)), pixel, J, seen, third)
-    last = out.weight.shape[0] - 1
+    camera, begin, last = lines.camera, readings.begin, out.weight.shape[0] - 1
     count = 0
     for i in range(n):
         if not free[i]:
             continue
-        for j in range(readings.begin[lines.camera[i] + 1], n):
+        for j in range(begin[camera[i] + 1], n):
             if not free[j] or known[i, j] or not _meet(rig, lines, readings, i, j, birth.gate, point):
                 continue
-            pair = _absorb_pair(lines.camera, readings, i, j, beliefs, birth, point)
-            larger, options, view = _thirds(rig, lines.camera, readings, free, i, j, birth.gate, point)
+            pair = _absorb_pair(camera, readings, i, j, beliefs, birth, point)
+            larger, options, view = _thirds(rig, camera, readings, free, i, j, birth.gate, point)
             if larger and options == 0:
                 continue
             for o in range(max(options, 1)):
                 row = min(count, last)
-                _write_pair(out, row, lines.camera, i, j, point)
+                _write_pair(out, row, camera, i, j, point)
                 total = pair
                 if options:
                     total += _join(third[o], view, rig, readings, free, beliefs, birth.gate, out, row)
@@ -114,12 +114,13 @@ def _meet(rig: Rig, lines: Lines, readings: Readings, i: int, j: int, gate: floa
     point.start[0], point.start[1], point.start[2] = x, y, z
     for c in range(point.seen.shape[0]):
         point.seen[c] = False
+    start, pixel, J, seen = point.start, point.pixel, point.J, point.seen
     for d in (i, j):
         c = lines.camera[d]
-        point.seen[c] = look_one(rig.packed[c], point.start, rig.step, point.pixel[c], point.J[c])
-        if not point.seen[c]:
+        seen[c] = look_one(rig.packed[c], start, rig.step, pixel[c], J[c])
+        if not seen[c]:
             return False
-        du, dv, r = readings.u[d] - point.pixel[c, 0], readings.v[d] - point.pixel[c, 1], readings.noise[d]
+        du, dv, r = readings.u[d] - pixel[c, 0], readings.v[d] - pixel[c, 1], readings.noise[d]
         if (du**2 + dv**2) / (r * r) > gate:
             return False
     return True
@@ -150,19 +151,21 @@ def _thirds(
     """Whether any third view could join, how many detections of the first later view that can, and that view."""
     larger = False  # a set of more views, grown from another pair or from this one
     options, view = 0, -1
-    for c in range(point.seen.shape[0]):
+    P, seen, third = point.P, point.seen, point.third
+    u, v, noise, begin = readings.u, readings.v, readings.noise, readings.begin
+    for c in range(seen.shape[0]):
         if c == camera[i] or c == camera[j]:
             continue
-        point.seen[c] = look_one(rig.packed[c], point.x, rig.step, point.pixel[c], point.J[c])
-        if not point.seen[c]:
+        pixel, J = point.pixel[c], point.J[c]
+        seen[c] = look_one(rig.packed[c], point.x, rig.step, pixel, J)
+        if not seen[c]:
             continue
-        for d in range(readings.begin[c], readings.begin[c + 1]):
-            z = readings.u[d], readings.v[d], readings.noise[d]
-            if free[d] and innovation(point.P, point.pixel[c], point.J[c], z[0], z[1], z[2]) < gate:
+        for d in range(begin[c], begin[c + 1]):
+            if free[d] and innovation(P, pixel, J, u[d], v[d], noise[d]) < gate:
                 larger = True
                 if c > camera[j] and (view < 0 or c == view) and options < _MOST_THIRD:
                     view = c
-                    point.third[options] = d
+                    third[options] = d
                     options += 1
     return larger, options, view
 

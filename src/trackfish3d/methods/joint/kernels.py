@@ -53,10 +53,10 @@ def in_image(pixel: Array, size: Array) -> bool:
 @kernel
 def look(rig: Rig, tracks: Predicted) -> None:
     """Fill pixel, J and seen of tracks by their states."""
-    for t in range(tracks.state.shape[0]):
-        for c in range(rig.packed.shape[0]):
-            x = tracks.state[t, :3]
-            tracks.seen[t, c] = look_one(rig.packed[c], x, rig.step, tracks.pixel[t, c], tracks.J[t, c])
+    packed, state, pixel, J, seen = rig.packed, tracks.state, tracks.pixel, tracks.J, tracks.seen
+    for t in range(state.shape[0]):
+        for c in range(packed.shape[0]):
+            seen[t, c] = look_one(packed[c], state[t, :3], rig.step, pixel[t, c], J[t, c])
 
 
 @kernel
@@ -141,12 +141,13 @@ def innovation(P: Array, pixel: Array, J: Array, u: float, v: float, r: float) -
 @kernel
 def correct(tracks: Predicted, members: Ints, readings: Readings) -> None:
     """Update states and covariances of tracks in place by the chosen detections (T, C)."""
+    state, cov, pixel, J = tracks.state, tracks.cov, tracks.pixel, tracks.J
+    u, v, noise = readings.u, readings.v, readings.noise
     x0 = np.empty(3)
     for t in range(members.shape[0]):
         for k in range(3):
-            x0[k] = tracks.state[t, k]
+            x0[k] = state[t, k]
         for c in range(members.shape[1]):
             d = members[t, c]
             if d >= 0:
-                z = readings.u[d], readings.v[d], readings.noise[d]
-                absorb(tracks.state[t], tracks.cov[t], x0, tracks.pixel[t, c], tracks.J[t, c], z[0], z[1], z[2])
+                absorb(state[t], cov[t], x0, pixel[t, c], J[t, c], u[d], v[d], noise[d])
