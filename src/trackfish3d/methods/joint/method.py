@@ -18,9 +18,13 @@ from .live_tracks import FutureFrames
 from .model import TrackingModel
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects
+from .refinement.filtering import linearised
+from .refinement.lasting import lasting_covariance
 from .refinement.refine import Refined, refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
+
+Array = NDArray[np.float64]
 
 
 class Joint(Method):
@@ -64,7 +68,9 @@ class Joint(Method):
         refined.paths.name, kept = _by_appearance(refined, s.min_obs)
         found = [x for x in suspects(refined) if max(x.track, x.other) < kept]
         self.suspects = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in found]
-        return to_tracks(world, refined)
+        paths = refined.paths
+        lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
+        return to_tracks(world, refined, lasting_covariance(obs, paths, lines))
 
 
 def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], int]:
@@ -82,8 +88,8 @@ def _by_appearance(refined: Refined, min_obs: int) -> tuple[NDArray[np.int64], i
     return np.repeat(new, np.diff(paths.begin)).astype(np.int64), int((~short).sum())
 
 
-def to_tracks(world: Canonical, refined: Refined) -> Tracks:
-    """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
+def to_tracks(world: Canonical, refined: Refined, covariance: Array) -> Tracks:
+    """Mended paths as tracks, with covariance (N, 3, 3), mean reprojection error and the confidence of each link."""
     rig, detections, paths = world.rig, world.detections, refined.paths
     error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
     for c, cam in enumerate(rig):
@@ -96,7 +102,7 @@ def to_tracks(world: Canonical, refined: Refined) -> Tracks:
     return relabel(
         Tracks.build(
             paths.frame + world.first, paths.name, paths.state[:, :3] + world.origin,
-            covariance=paths.cov[:, :3, :3], detection=world.members(paths.members), error_px=error,
+            covariance=covariance, detection=world.members(paths.members), error_px=error,
             observed=count > 0, confidence=link_confidence(refined), cameras=world.names,
         )
     )  # fmt: skip
