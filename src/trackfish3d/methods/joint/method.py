@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...core.progress import Progress
@@ -17,10 +18,13 @@ from .fit.canonical import Canonical
 from .fit.initialise import initial_model
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
+from .refinement.filtering import linearised
+from .refinement.lasting import lasting_covariance
 from .refinement.refine import Refined, refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
+Array = NDArray[np.float64]
 _STOPPED = "{} searches ended before the best choice was proved (--set most_nodes=N searches longer)"
 
 _OPEN = (
@@ -66,7 +70,10 @@ class Joint(Method):
         if refined.open and s.scene == "auto":
             notes = (*notes, _OPEN.format(refined.borders.at_border, refined.borders.inner))
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
-        return Result(to_tracks(world, refined), tuple(found), notes, model=world.model(model))
+        paths = refined.paths
+        lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
+        tracks = to_tracks(world, refined, lasting_covariance(obs, paths, lines))
+        return Result(tracks, tuple(found), notes, model=world.model(model))
 
     def remarks(self, result: Result) -> list[str]:
         """Say why there are other tracks than animals, where their number was told."""
@@ -82,8 +89,8 @@ class Joint(Method):
         return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
-def to_tracks(world: Canonical, refined: Refined) -> Tracks:
-    """Mended paths as tracks, with covariance, mean reprojection error and the confidence of each link."""
+def to_tracks(world: Canonical, refined: Refined, covariance: Array) -> Tracks:
+    """Mended paths as tracks, with covariance (N, 3, 3), mean reprojection error and the confidence of each link."""
     rig, detections, paths = world.rig, world.detections, refined.paths
     error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
     for c, cam in enumerate(rig):
@@ -97,7 +104,7 @@ def to_tracks(world: Canonical, refined: Refined) -> Tracks:
         paths.frame + world.first,
         paths.name,
         paths.state[:, :3] + world.origin,
-        covariance=paths.cov[:, :3, :3],
+        covariance=covariance,
         detection=world.members(paths.members),
         error_px=error,
         observed=count > 0,

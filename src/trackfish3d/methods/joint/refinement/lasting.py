@@ -1,0 +1,132 @@
+"""Errors that last: how far a smoothed position is wrong when centroids err for many frames in the same direction.
+
+The smoother takes the errors of successive frames for independent, and averages them away. Those of real centroids last
+for several frames, and a camera that is calibrated a little wrong errs for good. How long errors last is seen in how
+views of one frame disagree: the correlation of those residuals over k frames is ``share * memory**k + constant``.
+
+A smoother of constant velocity is, along each axis and away from the ends, a filter of response
+``w(f) = 1 / (1 + (2 sin(f / 2) / corner)**4)``. Its error is what w lets through of the errors of centroids, and what
+1 - w takes away of the motion. Both are known for white errors; for errors of another spectrum S, the former changes by
+the mean of w^2 S over that of w^2. The corner follows from how much better a smoothed position is than one frame's.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..observations import Observations
+from .trajectories import Trajectories
+
+Array = NDArray[np.float64]
+Lines = tuple[Array, Array, NDArray[np.bool_]]
+_LAGS = 40  # frames over which errors are compared
+_FEWEST = 50  # pairs of residuals that a lag needs
+_MEMORIES = 1.0 - np.geomspace(0.6, 0.02, 30)  # that are tried
+_FREQUENCIES = (np.arange(1000) + 0.5) * np.pi / 1000
+_CORNERS = np.geomspace(1e-3, 300.0, 120)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How errors of centroids last: shares of their variance that fade by ``fading`` a frame, and that stay."""
+
+    share: float
+    fading: float
+    constant: float
+
+
+def residuals(obs: Observations, paths: Trajectories, lines: Lines) -> tuple[Array, Array]:
+    """Residuals (N, C, 2) of each row's best point, in deviations, NaN where none, and its information (N, 3, 3).
+
+    lines : `filtering.linearised` of the paths.
+    """
+    pixel, J, use = lines
+    rows = np.where(use, paths.members, 0)
+    off = np.stack([obs.u[rows], obs.v[rows]], axis=-1) - pixel
+    noise = np.where(use, obs.noise[rows], np.inf)[..., None]
+    J, off = J / noise[..., None], np.where(use[..., None], off / noise, 0.0)
+    information = np.einsum("ncki,nckj->nij", J, J)
+    enough = use.sum(1) >= 2
+    point = np.zeros((len(rows), 3))
+    right = np.einsum("ncki,nck->ni", J, off)
+    point[enough] = np.linalg.solve(information[enough] + _floor(information[enough]), right[enough][..., None])[..., 0]
+    left = off - np.einsum("ncki,ni->nck", J, point)
+    return np.where((use & enough[:, None])[..., None], left, np.nan), information
+
+
+def _floor(information: Array) -> Array:
+    """Return a little information (N, 3, 3) in all directions, so that none is infinitely uncertain."""
+    trace = np.trace(information, axis1=1, axis2=2)
+    return np.asarray(1e-9 * trace[:, None, None] * np.eye(3))
+
+
+def memory_of(paths: Trajectories, left: Array) -> Memory:
+    """Fit the memory to the correlations of residuals (N, C, 2) of the same track and view over 1 to `_LAGS` frames."""
+    lags, found = [], []
+    for lag in range(1, _LAGS + 1):
+        same = (paths.name[lag:] == paths.name[:-lag]) & (paths.frame[lag:] - paths.frame[:-lag] == lag)
+        now, then = left[lag:][same], left[:-lag][same]
+        both = np.isfinite(now) & np.isfinite(then)
+        if both.sum() >= _FEWEST:
+            a, b = np.clip(now[both], -4, 4), np.clip(then[both], -4, 4)  # outliers do not decide
+            lags.append(lag)
+            found.append(np.mean(a * b) / np.sqrt(np.mean(a * a) * np.mean(b * b)))
+    best, least = Memory(0.0, 0.0, 0.0), np.inf
+    if not lags:
+        return best
+    k, value = np.array(lags, float), np.array(found)
+    for fading in _MEMORIES:
+        for both_ in (True, False):
+            design = np.column_stack([fading**k, np.full(len(k), float(both_))])
+            share, constant = np.linalg.lstsq(design, value, rcond=None)[0]
+            share, constant = max(float(share), 0.0), max(float(constant), 0.0) if both_ else 0.0
+            total = max(share + constant, 1.0)
+            misfit = float(np.sum((design @ [share, constant] - value) ** 2))
+            if misfit < least:
+                best, least = Memory(share / total, float(fading), constant / total), misfit
+    return best
+
+
+def widened(covariance: Array, information: Array, memory: Memory) -> Array:
+    """Covariances (N, 3, 3) of smoothed positions when errors last so.
+
+    information (N, 3, 3) : of each row's own detections.
+    """
+    single = np.linalg.cholesky(np.linalg.inv(information + _floor(information)))
+    inside = np.linalg.solve(single, covariance)
+    inside = np.linalg.solve(single, inside.transpose(0, 2, 1))
+    gain, axes = np.linalg.eigh(0.5 * (inside + inside.transpose(0, 2, 1)))
+    turned = single @ axes
+    wider = gain * _growth(np.clip(gain, 0.0, 1.0), memory) + memory.constant
+    out: Array = np.einsum("nik,nk,njk->nij", turned, wider, turned)
+    return out
+
+
+def _growth(gain: Array, memory: Memory) -> Array:
+    """Return the times by which the variance of a smoothed position, ``gain`` of a single frame's, grows."""
+    w = 1.0 / (1.0 + (2.0 * np.sin(_FREQUENCIES / 2.0) / _CORNERS[:, None]) ** 4)
+    m = memory.fading
+    spectrum = (1.0 - m * m) / (1.0 - 2.0 * m * np.cos(_FREQUENCIES) + m * m)
+    known = w.mean(1)
+    through = (w * w).mean(1) / known  # what comes of errors, not of motion
+    white = 1.0 - memory.share - memory.constant
+    times = through * (white + memory.share * (w * w * spectrum).mean(1) / (w * w).mean(1)) + 1.0 - through
+    return np.interp(gain, known, times)
+
+
+def lasting_covariance(obs: Observations, paths: Trajectories, lines: Lines) -> Array:
+    """Covariances (N, 3, 3) of the positions of tracks, errors lasting as they do in this recording."""
+    left, information = residuals(obs, paths, lines)
+    information = _everywhere(paths, information)
+    return widened(paths.cov[:, :3, :3], information, memory_of(paths, left))
+
+
+def _everywhere(paths: Trajectories, information: Array) -> Array:
+    """Information (N, 3, 3) of rows, the mean of the track where fewer than two views saw it."""
+    enough = (paths.members >= 0).sum(1) >= 2
+    _, track = np.unique(paths.name, return_inverse=True)
+    total = np.zeros((track.max(initial=-1) + 1, 3, 3))
+    np.add.at(total, track[enough], information[enough])
+    count = np.maximum(np.bincount(track[enough], minlength=len(total)), 1)
+    return np.where(enough[:, None, None], information, (total / count[:, None, None])[track])
