@@ -64,7 +64,7 @@ def of_detections(found: Detections, rig: CameraRig) -> Iterator[str]:
 
 def of_points(found: Tracks | Truth) -> Iterator[str]:
     """Positions that no tank could hold."""
-    yield from of_numbers("position", found.position, FARTHEST)
+    yield from of_numbers("position", np.nan_to_num(found.position, nan=0.0), FARTHEST)  # NaN: not known
     yield from of_frames(found.frame)
     if isinstance(found, Truth):
         for name in ("u", "v", "x1", "y1", "x2", "y2", "head", "heading"):

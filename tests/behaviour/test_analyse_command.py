@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 
 import numpy as np
 import pyarrow.csv as pacsv
@@ -12,7 +14,6 @@ from trackfish3d.behaviour.streaming.blocks import TrackSource
 from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Tracks, write_table
-from trackfish3d.recordings.recording import RecordingInfo
 
 from .schools import darting, recording_of, tracks_of, wandering
 
@@ -200,13 +201,15 @@ def test_tracks_without_covariances_are_said_to_be_so(school, tmp_path, capsys):
     assert "without covariances" not in capsys.readouterr().out
 
 
-def test_an_unknown_frame_rate_is_asked_for(school, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(RecordingInfo, "fps_known", False, raising=False)
-    assert run(school.folder, "--out", tmp_path / "o") == 2
+def test_an_unknown_frame_rate_is_asked_for(school, tmp_path, capsys):
+    rec = shutil.copytree(school.folder, tmp_path / "rec")
+    toml = (rec / "recording.toml").read_text()
+    (rec / "recording.toml").write_text("fps_known = false\n" + re.sub(r"fps_known = .*\n", "", toml))
+    assert run(rec, "--out", tmp_path / "o") == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert len(said) == 1
     assert "--fps" in said[0]
-    assert run(school.folder, "--out", tmp_path / "o", "--fps", 60) == 0
+    assert run(rec, "--out", tmp_path / "o", "--fps", 60) == 0
     points = pq.read_table(tmp_path / "o" / "points.parquet")
     assert points["time_s"].to_numpy() == pytest.approx(points["frame"].to_numpy() / 60)
 

@@ -31,7 +31,7 @@ def tracked(true, seed=0):
                 predict(x, C, np.ones(1), PUSH**2)
                 update(x, C, z[t, n][None], R)
             state[t], P[t] = x[0], C[0]
-        smooth_back(np.array([0, T]), np.arange(T), state, P, PUSH**2)
+        smooth_back(np.array([0, T]), np.arange(T), state, P, np.full(T, PUSH**2))
         position[:, n], covariance[:, n] = state[:, :3], P[:, :3, :3]
     return position, covariance
 

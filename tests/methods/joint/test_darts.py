@@ -133,7 +133,7 @@ def test_a_fast_start_stays_where_it_was_from_detections_to_tracks():
         )
         rig = crossed_rig(3)
         detections, _ = seen(rig, position, NOISE, seed)
-        tracks = Joint().track(rig, detections, 200.0)
+        tracks = Joint().track(rig, detections, 200.0).tracks
         for k in range(3):
             off = np.linalg.norm(tracks.position - position[tracks.frame, k], axis=1)
             name = tracks.track[np.argmin(off)]

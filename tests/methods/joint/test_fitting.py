@@ -151,7 +151,7 @@ def test_a_bad_camera_does_no_harm(bad):
     without = Detections.build(names, good.frame, camera, good.u, good.v, *boxes)
     error = []
     for views, found in ((rig, detections), (rig.select(names), without)):
-        tracks = Joint().track(views, found)
+        tracks = Joint().track(views, found).tracks
         assert len(np.unique(tracks.track)) == 4
         off = np.linalg.norm(position[tracks.frame] - tracks.position[:, None], axis=2).min(1)
         error.append(np.sqrt(np.mean(off**2)))

@@ -29,7 +29,7 @@ def world(rig):
 
 WORLDS = {"air": paper_rig(6), "water": tank_rig()}
 SEEN = {name: world(rig) for name, rig in WORLDS.items()}
-FOUND = {name: Joint().track(WORLDS[name], SEEN[name]) for name in WORLDS}
+FOUND = {name: Joint().track(WORLDS[name], SEEN[name]).tracks for name in WORLDS}
 
 
 def moved(rig, scale=1.0, turn=None, offset=(0.0, 0.0, 0.0)):
@@ -59,7 +59,7 @@ def assert_same(tracks, want, back=lambda x: x, shift=0, within=1e-6 * BODY):
 @pytest.mark.parametrize("name", WORLDS)
 @pytest.mark.parametrize("shift", [-1000, -20, 10**9])
 def test_numbers_of_frames(name, shift):
-    tracks = Joint().track(WORLDS[name], changed(SEEN[name], frame=SEEN[name].frame + shift))
+    tracks = Joint().track(WORLDS[name], changed(SEEN[name], frame=SEEN[name].frame + shift)).tracks
     assert_same(tracks, FOUND[name], shift=shift, within=1e-12)
     np.testing.assert_array_equal(tracks.detection, FOUND[name].detection)
 
@@ -89,7 +89,7 @@ def test_order_and_names_of_cameras_and_order_of_rows(name, seed):
     names = tuple(f"view{k}" for k in cameras)
     other = CameraRig(tuple(replace(rig[int(k)], name=n) for k, n in zip(cameras, names, strict=True)), rig.units)
     place = np.argsort(cameras)
-    tracks = Joint().track(other, changed(seen, rows, camera=place[seen.camera], cameras=names))
+    tracks = Joint().track(other, changed(seen, rows, camera=place[seen.camera], cameras=names)).tracks
     assert_same(tracks, FOUND[name], within=1e-9)  # a camera that is made anew differs in the last digit
     assert tracks.cameras == names
     shuffled = changed(seen, rows, camera=place[seen.camera], cameras=names)
@@ -104,7 +104,7 @@ def test_order_and_names_of_cameras_and_order_of_rows(name, seed):
 @given(power=st.floats(-6, 6))
 def test_units(name, power):
     scale = 10**power
-    tracks = Joint().track(moved(WORLDS[name], scale), SEEN[name])
+    tracks = Joint().track(moved(WORLDS[name], scale), SEEN[name]).tracks
     assert_same(tracks, FOUND[name], lambda x: x / scale)
 
 
@@ -114,7 +114,7 @@ def test_units(name, power):
 def test_place_and_direction_of_the_world(name, seed, power):
     rng = np.random.default_rng(seed)
     offset, turn = 10**power * rng.uniform(-1, 1, 3), Rotation.random(random_state=seed).as_matrix()
-    tracks = Joint().track(moved(WORLDS[name], turn=turn, offset=offset), SEEN[name])
+    tracks = Joint().track(moved(WORLDS[name], turn=turn, offset=offset), SEEN[name]).tracks
     assert_same(tracks, FOUND[name], lambda x: (x - offset) @ turn)
 
 
@@ -133,19 +133,19 @@ def test_a_mirrored_world(name):
         out.append(replace(c, K=K, distortion=lens, R=flip @ c.R @ flip, t=flip @ c.t, interfaces=faces))
     width = np.array([c.size[0] for c in rig])[seen.camera]
     other = changed(seen, u=width - seen.u, x1=width - seen.x2, x2=width - seen.x1)
-    assert_same(Joint().track(CameraRig(tuple(out), rig.units), other), FOUND[name], lambda x: x @ flip)
+    assert_same(Joint().track(CameraRig(tuple(out), rig.units), other).tracks, FOUND[name], lambda x: x @ flip)
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_frame_rate(name):
-    np.testing.assert_array_equal(Joint().track(WORLDS[name], SEEN[name], 500.0).position, FOUND[name].position)
+    np.testing.assert_array_equal(Joint().track(WORLDS[name], SEEN[name], 500.0).tracks.position, FOUND[name].position)
 
 
 @pytest.mark.parametrize("name", WORLDS)
 def test_time_reversed(name):
     """The past is not the future: the same animals, within the noise of a pixel."""
     seen, want = SEEN[name], FOUND[name]
-    tracks = Joint().track(WORLDS[name], changed(seen, frame=-seen.frame))
+    tracks = Joint().track(WORLDS[name], changed(seen, frame=-seen.frame)).tracks
     assert len(np.unique(tracks.track)) == len(np.unique(want.track))
     there = {}
     for f, x in zip(want.frame, want.position, strict=True):

@@ -79,7 +79,7 @@ def test_sigmas_hold_where_errors_last_for_ten_frames(cameras):
     t, c, _ = np.indices((frames, cameras, animals)).reshape(3, -1)
     u, v = pixel.transpose(3, 0, 2, 1).reshape(2, -1)
     half = BOX / 2
-    tracks = Joint().track(rig, Detections.build(rig.names, t, c, u, v, u - half, v - half, u + half, v + half))
+    tracks = Joint().track(rig, Detections.build(rig.names, t, c, u, v, u - half, v - half, u + half, v + half)).tracks
     off = position[tracks.frame] - tracks.position[:, None]
     off = off[np.arange(len(off)), np.linalg.norm(off, axis=2).argmin(1)]
     sigmas = np.abs(off) / np.sqrt(np.einsum("kii->ki", tracks.covariance))

@@ -1,8 +1,5 @@
 """Tracking frame by frame: the same as tracking a recording, and clear about what it cannot take."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -17,7 +14,7 @@ from trackfish3d.methods.paper.network import TrackFishNet  # noqa: E402
 from trackfish3d.methods.paper.online import OnlineTracker  # noqa: E402
 from trackfish3d.methods.paper.settings import GroupingSettings  # noqa: E402
 from trackfish3d.methods.paper.tracker import TrackerSettings  # noqa: E402
-from trackfish3d.recordings import Detections, Recording  # noqa: E402
+from trackfish3d.recordings import Detections  # noqa: E402
 
 from .networks import SeeingNet, named  # noqa: E402
 
@@ -122,21 +119,3 @@ def test_what_cannot_be_taken_is_refused(tmp_path):
     save_model(TrackFishNet(), tmp_path / "two.safetensors", 2)
     with pytest.raises(InputError, match="was trained for 2 cameras, the recording has 3"):
         OnlineTracker(rig, tmp_path / "two.safetensors")
-
-
-def test_the_page_about_it_runs(tmp_path, monkeypatch, capsys):
-    page = (Path(__file__).parents[3] / "docs" / "online.md").read_text("utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
-    rig, detections, _ = world(fish=3, frames=10, box=400.0)
-    Recording.create(tmp_path / "school", rig, detections=detections)
-    torch.manual_seed(0)
-    save_model(TrackFishNet(), tmp_path / "model.safetensors", 3)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
-    assert names["patient"].tracker.max_age == 30
-    columns = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert columns
-    assert all(hasattr(names["tracks"], column) for column in columns)

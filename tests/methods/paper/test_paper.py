@@ -140,9 +140,9 @@ def test_an_empty_recording_and_one_view_give_empty_tracks(folder, tmp_path, cap
     Recording.create(tmp_path / "none", recording.rig, detections=Detections.empty(recording.rig.names))
     Recording.create(tmp_path / "one", recording.rig, detections=d.select(d.camera == 2))
     for name in ("none", "one"):
-        assert call("track", tmp_path / name, "--method", "paper", "--model", folder / "three.safetensors") == 0
+        assert call("track", tmp_path / name, "--method", "paper", "--model", folder / "three.safetensors") == 1
         said = capsys.readouterr()
-        assert "0 tracks, 0 points" in said.out
+        assert "nothing could be tracked: " in said.out
         assert "camera cam0 has no detections" in said.err
 
 
@@ -155,7 +155,8 @@ def test_learning_on_the_recording_goes_on_from_the_model(folder, tmp_path, caps
     assert json.loads((tmp_path / "a.settings.json").read_text())["settings"]["learn"] == 1
     rig, detections, _ = tank_world(fish=3, frames=5)
     Recording.create(tmp_path / "two", rig, detections=detections)
-    assert call("track", tmp_path / "two", "--method", "paper", "--set", "learn=1") == 0  # no model of two cameras
+    untrained = call("track", tmp_path / "two", "--method", "paper", "--set", "learn=1")  # no model of two cameras
+    assert untrained in (0, 1)  # one epoch may find nothing
     assert call("track", tmp_path / "two", *arguments) == 2  # but one that is named must fit
     assert "was trained for 3 cameras" in capsys.readouterr().err
 
@@ -168,12 +169,12 @@ def test_features_beside_the_geometric_ones(folder, tmp_path, capsys):
     arguments = ("track", folder / "rec", "--method", "paper", "--out", tmp_path / "t.csv")
     eleven = ("--model", tmp_path / "eleven.safetensors")
     more = ("--set", f"features={tmp_path / 'two.npz'}")
-    assert call(*arguments, *eleven, *more) == 0
+    assert call(*arguments, *eleven, *more) in (0, 1)  # a network that was never trained may find nothing
     assert call(*arguments, *eleven) == 2
     assert "takes 2 features beside the geometric ones, 0 are given" in " ".join(capsys.readouterr().err.split())
     assert call(*arguments, "--model", folder / "three.safetensors", *more) == 2
     assert "takes 0 features beside the geometric ones, 2 are given" in " ".join(capsys.readouterr().err.split())
-    assert call(*arguments, *eleven, *more, "--set", "learn=1") == 0
+    assert call(*arguments, *eleven, *more, "--set", "learn=1") in (0, 1)
     assert call(*arguments, *eleven, "--set", "learn=1") == 2
 
 
