@@ -82,6 +82,8 @@ def test_the_api_pages_hold_every_name_of_the_front_door():
     assert set(tf.__all__) - {"__version__"} <= shown
 
 
-def test_every_page_is_in_the_navigation():
+def test_every_page_is_in_the_navigation_or_among_the_results():
     listed = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")} == listed
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert listed <= pages
+    assert [page for page in sorted(pages - listed) if not page.startswith("results/")] == []

@@ -14,16 +14,15 @@ ROOT = Path(__file__).parents[2]
 VERSIONS = ("3.10", "3.11", "3.12", "3.13")
 WORDS = {None: "not here", True: "passed", False: "FAILED"}
 CORE = (
-    "core",
-    "maths",
-    "cameras",
-    "recordings",
-    "media",
-    "pipeline",
-    "evaluation",
-    "docs",
-    "test_front_door.py",
-    "packaging/test_command.py",
+    *(
+        "core/test_files.py",
+        "core/test_graph.py",
+        "core/test_isolation.py",
+        "core/test_resume.py",
+        "core/test_settings.py",
+    ),
+    *("maths", "cameras", "recordings", "media", "evaluation", "docs/test_doctests.py", "docs/test_docstrings.py"),
+    *("packaging/test_command.py", "test_front_door.py"),
 )
 
 
