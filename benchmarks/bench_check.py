@@ -1,9 +1,11 @@
-"""How often `check` is right: 300 good recordings and 300 faulty ones, half for tuning, half only to report.
+"""How often `check` is right: good recordings and faulty ones, 150 each for tuning, to report, and fresh.
 
-Writes the tables of docs/check.md (between its marks) and, with --out, every verdict as JSON.
+The second set was looked at once, before the last changes, the third after them and never before. Writes the tables of
+docs/check.md (between its marks) and, with --out, every verdict as JSON.
 
     python benchmarks/bench_check.py --docs docs/check.md
-    python benchmarks/bench_check.py --half tuning --show      # what was said where it was wrong
+    python benchmarks/bench_check.py --sets tuning --show --out tuning.json   # what was said where it was wrong
+    python benchmarks/bench_check.py --read tuning.json report.json --docs docs/check.md
     python benchmarks/bench_check.py --memory                  # peak memory of `check` on 500,000 frames
 """
 
@@ -29,8 +31,7 @@ from trackfish3d.cli.app import app
 from trackfish3d.health import Health, examine
 from trackfish3d.recordings import Recording
 
-COUNT = 300
-HALVES = {"tuning": range(0, COUNT // 2), "report": range(COUNT // 2, COUNT), "all": range(COUNT)}
+SETS = {"tuning": range(0, 150), "report": range(150, 300), "fresh": range(300, 450)}
 KIND = {
     "clock": "clock",
     "missing water": "water missing",
@@ -57,7 +58,7 @@ class Outcome:
     """What was said of one recording; ``result`` is right, wrong, vague, missed or alarm."""
 
     number: int
-    half: str
+    group: str
     fault: str
     small: bool
     plan: str
@@ -123,7 +124,7 @@ def _run(jobs: list[tuple[str, int]]) -> list[Outcome]:
         outcomes.append(
             Outcome(
                 number,
-                half_of(number),
+                set_of(number),
                 case.fault,
                 case.small,
                 case.plan,
@@ -138,15 +139,15 @@ def _run(jobs: list[tuple[str, int]]) -> list[Outcome]:
     return outcomes
 
 
-def half_of(number: int) -> str:
-    """Which half a recording is of."""
-    return "tuning" if number in HALVES["tuning"] else "report"
+def set_of(number: int) -> str:
+    """Which set a recording is of."""
+    return next(name for name, numbers in SETS.items() if number in numbers)
 
 
 def tables(good: list[Outcome], faulty: list[Outcome]) -> str:
-    """Both tables as Markdown, tuning / report in every cell."""
+    """All tables as Markdown, the three sets in every cell."""
     lines = [
-        "Good recordings: false alarms, in the tuning half / in the half that was only reported.",
+        "Good recordings: false alarms, in the sets tuning / report / fresh.",
         "",
         "| kind of recording | recordings | false alarms |",
         "|---|---|---|",
@@ -164,11 +165,11 @@ def tables(good: list[Outcome], faulty: list[Outcome]) -> str:
             if words[-1] == "10":
                 groups["frame numbers in steps of 10"].append(o)
     for name, members in sorted(groups.items()):
-        lines.append(f"| {name} | {_both(members)} | {_both([o for o in members if o.result == 'alarm'])} |")
-    lines.append(f"| **all** | {_both(good)} | **{_both([o for o in good if o.result == 'alarm'])}** |")
+        lines.append(f"| {name} | {_each(members)} | {_each([o for o in members if o.result == 'alarm'])} |")
+    lines.append(f"| **all** | {_each(good)} | **{_each([o for o in good if o.result == 'alarm'])}** |")
     lines += [
         "",
-        "Faulty recordings, again tuning / report. *Not named*: something is said to be wrong, but not what.",
+        "Faulty recordings, again tuning / report / fresh. *Not named*: something is said to be wrong, but not what.",
         "",
         "| fault | recordings | named right | wrong advice | not named | missed |",
         "|---|---|---|---|---|---|",
@@ -178,13 +179,13 @@ def tables(good: list[Outcome], faulty: list[Outcome]) -> str:
     rows["**all**"] = large
     rows["clock, too little to tell from a lean"] = [o for o in faulty if o.small]
     for name, members in rows.items():
-        cells = [_both([o for o in members if o.result == r]) for r in ("right", "wrong", "vague", "missed")]
-        lines.append(f"| {name} | {_both(members)} | {' | '.join(cells)} |")
+        cells = [_each([o for o in members if o.result == r]) for r in ("right", "wrong", "vague", "missed")]
+        lines.append(f"| {name} | {_each(members)} | {' | '.join(cells)} |")
     return "\n".join(lines + ["", *_reliability(faulty)])
 
 
-def _both(outcomes: list[Outcome]) -> str:
-    return f"{sum(o.half == 'tuning' for o in outcomes)} / {sum(o.half == 'report' for o in outcomes)}"
+def _each(outcomes: list[Outcome]) -> str:
+    return " / ".join(str(sum(o.group == name for o in outcomes)) for name in SETS)
 
 
 def _reliability(faulty: list[Outcome]) -> list[str]:
@@ -194,7 +195,7 @@ def _reliability(faulty: list[Outcome]) -> list[str]:
     for low, high in ((0.0, 0.8), (0.8, 0.9), (0.9, 0.97), (0.97, 1.01)):
         members = [o for o in given if o.probability is not None and low <= o.probability < high]
         right = [o for o in members if o.result == "right"]
-        lines.append(f"| {low:.2f} to {min(high, 1):.2f} | {_both(members)} | {_both(right)} |")
+        lines.append(f"| {low:.2f} to {min(high, 1):.2f} | {_each(members)} | {_each(right)} |")
     return lines
 
 
@@ -216,7 +217,8 @@ def check_alone(folder: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=list(HALVES), default="all")
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--read", nargs="+", type=Path, help="verdicts that --out wrote, instead of new ones")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print what was said where it was not right")
     parser.add_argument("--docs", type=Path, help="write the tables between the marks of this file")
@@ -227,8 +229,12 @@ def main() -> None:
     if arguments.memory or arguments.check:
         print(check_alone(arguments.check) if arguments.check else memory(500_000))
         return
-    good = run("good", HALVES[arguments.half], arguments.workers)
-    faulty = run("faulty", HALVES[arguments.half], arguments.workers)
+    if arguments.read:
+        every = [Outcome(**o) for path in arguments.read for o in json.loads(path.read_text(encoding="utf-8"))]
+    else:
+        numbers = [n for name in arguments.sets for n in SETS[name]]
+        every = [o for kind in ("good", "faulty") for o in run(kind, numbers, arguments.workers)]
+    good, faulty = ([o for o in every if (o.fault == "none") == fine] for fine in (True, False))
     text = tables(good, faulty)
     print(text)
     times = sorted(o.seconds for o in good)

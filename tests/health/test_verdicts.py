@@ -195,8 +195,8 @@ def test_of_a_long_recording_windows_are_taken_and_everything_is_counted(tmp_pat
         assert np.array_equal(activity.frame, frames)
         assert np.array_equal(activity.count, count)
     kept = np.unique(part.detections.frame)
-    for begin in range(0, 4000, 400):  # a window in every tenth, of whole frames that follow each other
-        inside = kept[(kept >= begin) & (kept < begin + 400)]
+    for begin in range(0, 3999, 667):  # a window in every sixth, of whole frames that follow each other
+        inside = kept[(kept >= begin) & (kept < begin + 667)]
         assert len(inside) > 20
     for frame in kept[::50]:
         assert (part.detections.frame == frame).sum() == (found.frame == frame).sum()

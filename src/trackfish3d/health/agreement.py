@@ -220,9 +220,9 @@ def typical(error: Array) -> float:
     return float(best.mean()) if len(best) else np.nan
 
 
-def typical_of_pairs(sample: Sample, views: list[ViewErrors]) -> float:
-    """Mean over all pairs of views of their typical error, px: one bad camera among many shows."""
-    errors = [typical(pair_errors(sample, a, b).error) for a, b in combinations(views, 2)]
+def typical_of_pairs(sample: Sample, views: list[ViewErrors], roll: int = 0) -> float:
+    """Mean over all pairs of views of their typical error, px: one bad camera among many shows; `roll`: by chance."""
+    errors = [typical(pair_errors(sample, a, b, roll=roll).error) for a, b in combinations(views, 2)]
     known = [e for e in errors if np.isfinite(e)]
     return float(np.mean(known)) if known else np.nan
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..cameras import Camera
 from .agreement import pair_errors, typical
 from .clock import Shift, Table, find_shift
 from .evidence import Evidence
@@ -13,7 +14,10 @@ from .water import WaterFit, guess_water
 
 @dataclass(frozen=True)
 class Explanation:
-    """A cause, and the typical error in px over all pairs that would be left without it."""
+    """A cause, and the typical error in px over all pairs that would be left without it.
+
+    ``rig``: the cameras as they would have to be; ``order``: whose films they would have.
+    """
 
     kind: str
     after_px: float
@@ -22,6 +26,8 @@ class Explanation:
     water: WaterFit | None = None
     refit: Refit | None = None
     also: str = ""
+    rig: tuple[Camera, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 def angle_between_rays(e: Evidence) -> float:
@@ -67,7 +73,7 @@ def swapped(e: Evidence) -> Explanation | None:
         order[a], order[b] = b, a
         error = e.trial(list(e.rig), order)
         if best is None or error < best.after_px:
-            best = Explanation("swapped", error, (a, b))
+            best = Explanation("swapped", error, (a, b), rig=tuple(e.rig), order=tuple(order))
     return best
 
 
@@ -127,7 +133,8 @@ def water_missing(e: Evidence) -> Explanation | None:
 def water_off(e: Evidence) -> list[Explanation]:
     """Try the calibration without its water."""
     who = tuple(c for c, camera in enumerate(e.rig) if camera.interfaces)
-    return [Explanation("water wrong", e.dry, who, also="none")] if who else []
+    dry = tuple(c.without_water() for c in e.rig)
+    return [Explanation("water wrong", e.dry, who, also="none", rig=dry)] if who else []
 
 
 def water_moved(e: Evidence) -> list[Explanation]:
@@ -142,7 +149,7 @@ def water_moved(e: Evidence) -> list[Explanation]:
     for some in [who] + ([(c,) for c in who] if len(who) <= 3 else []):
         fit = refit(e.still, list(e.rig), some, change, 1, starts)
         cameras = [change(c, fit.change) if k in some else c for k, c in enumerate(e.rig)]
-        found.append(Explanation("water wrong", e.trial(cameras), some, refit=fit, also="moved"))
+        found.append(Explanation("water wrong", e.trial(cameras), some, refit=fit, also="moved", rig=tuple(cameras)))
     return found
 
 
@@ -161,4 +168,4 @@ def calibration(e: Evidence) -> list[Explanation]:
 def _explained(e: Evidence, fit: Refit, what: str) -> Explanation:
     change = focal if what == "focal" else pose_and_focal
     cameras = [change(c, fit.change) if k == fit.camera else c for k, c in enumerate(e.rig)]
-    return Explanation("calibration", e.trial(cameras), (fit.camera,), refit=fit, also=what)
+    return Explanation("calibration", e.trial(cameras), (fit.camera,), refit=fit, also=what, rig=tuple(cameras))

@@ -136,11 +136,16 @@ class Evidence:
         large = self.error[pair] > max(1.5, _WORTH * self.sample.size_px)
         return bool(large) or self.by_chance(pair) or self.out_of_time(pair)
 
-    def trial(self, cameras: list[Camera], order: list[int] | None = None) -> float:
+    def by_chance_with(self, cameras: list[Camera], order: list[int] | None = None) -> bool:
+        """Whether even these cameras would agree hardly better than at other times, though animals move."""
+        later = self.trial(cameras, order, max(len(self.still.frames) // 2, 1))
+        return bool(self.trial(cameras, order) > 0.75 * later) and not self.rests
+
+    def trial(self, cameras: list[Camera], order: list[int] | None = None, roll: int = 0) -> float:
         """Typical error of all pairs in the few frames, if the cameras were these; `order`: whose films they have."""
         order = list(range(len(cameras))) if order is None else order
         views = [ViewErrors.of(self.still, camera, c) for camera, c in zip(cameras, order, strict=True)]
-        return typical_of_pairs(self.still, views)
+        return typical_of_pairs(self.still, views, roll)
 
     @cached_property
     def as_is(self) -> float:

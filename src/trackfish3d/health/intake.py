@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 from ..recordings import Detections, Recording
 
-MOST_ROWS = 300_000
-WINDOWS = 10
+MOST_ROWS = 200_000
+WINDOWS = 6
+_PIECE = 60_000  # rows read at once
 _SEED = 0
 
 Ints = NDArray[np.int64]
@@ -25,7 +26,7 @@ class Activity:
     """
 
     frame: Ints
-    count: Ints
+    count: NDArray[np.int32]
     mark: Array
 
 
@@ -54,8 +55,8 @@ class Intake:
 def take_in(recording: Recording, most_rows: int = MOST_ROWS) -> Intake:
     """Read a recording once.
 
-    Above `most_rows` detections the sample is ten windows of frames that follow each other, one at a random place
-    in each tenth of the recording (always the same ones): clocks are judged by motion, so that single frames would
+    Above `most_rows` detections the sample is six windows of frames that follow each other, one at a random place
+    in each sixth of the recording (always the same ones): clocks are judged by motion, so that single frames would
     not do.
     """
     path = recording.folder / "detections.parquet"
@@ -63,10 +64,10 @@ def take_in(recording: Recording, most_rows: int = MOST_ROWS) -> Intake:
         raise InputError(f"{path}: no such file; run 'trackfish3d detect' or 'import' first")
     rows = _rows(recording)
     begins, length = _windows(rows, most_rows)
-    parts: list[list[tuple[Ints, Ints, Array]]] = [[] for _ in recording.rig]
+    parts: list[list[tuple[Ints, NDArray[np.int32], Array]]] = [[] for _ in recording.rig]
     kept: list[Detections] = []
     seen = 0
-    for piece in recording.iter_detections():
+    for piece in recording.iter_detections(_PIECE):
         for c, part in enumerate(parts):
             part.append(_activity(piece, c))
         inside = _inside(piece, seen + np.arange(len(piece)), begins, length)
@@ -76,7 +77,7 @@ def take_in(recording: Recording, most_rows: int = MOST_ROWS) -> Intake:
     activity = tuple(
         Activity(*(np.concatenate(column) for column in zip(*part, strict=True)))
         if part
-        else Activity(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+        else Activity(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0))
         for part in parts
     )
     return Intake(activity, _joined(kept, recording), seen)
@@ -107,12 +108,12 @@ def _inside(piece: Detections, number: Ints, begins: Ints, length: int) -> NDArr
     return np.asarray((window >= 0) & (first - begins[np.maximum(window, 0)] < length))
 
 
-def _activity(piece: Detections, camera: int) -> tuple[Ints, Ints, Array]:
+def _activity(piece: Detections, camera: int) -> tuple[Ints, NDArray[np.int32], Array]:
     mine = piece.camera == camera
     frame = piece.frame[mine]
     frames, begin, count = np.unique(frame, return_index=True, return_counts=True)
     mark = piece.u[mine] + np.sqrt(2) * piece.v[mine]
-    return frames, count.astype(np.int64), np.add.reduceat(mark, begin) if len(begin) else np.zeros(0)
+    return frames, count.astype(np.int32), np.add.reduceat(mark, begin) if len(begin) else np.zeros(0)
 
 
 def _joined(pieces: list[Detections], recording: Recording) -> Detections:

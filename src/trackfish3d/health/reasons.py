@@ -56,7 +56,7 @@ def find_causes(e: Evidence, table: Table, offsets: dict[str, int]) -> Causes:
     if suspicious:
         explanations += [x for x in (swapped(e), *water_moved(e), *calibration(e)) if x is not None]
     explanations += [guess] if guess is not None else []
-    accepted = sorted((x for x in explanations if _explains(e, x)), key=_rank)
+    accepted = sorted((x for x in explanations if _explains(e, x) and not _by_chance(e, x)), key=_rank)
     if accepted:
         return Causes(_say(e, accepted, offsets), water)
     return Causes(_left_over(e, late), water)
@@ -80,13 +80,18 @@ def _explains(e: Evidence, x: Explanation) -> bool:
         return x.kind == "swapped" and after < 0.3 * before
     if x.kind == "water missing":
         return bool(after < 0.7 * before and before - after > 0.3)
-    if x.also == "none":
+    if x.also == "none" and len(e.rig) > 2:
         return bool(after < 0.75 * before and before - after > 0.25)
     worth = max(3.5, 0.04 * e.sample.size_px, 0.0013 * e.sample.diagonal_px)  # good calibrations have so much
     others = [error for pair, error in e.error.items() if not set(pair) & set(x.cameras) and np.isfinite(error)]
     if x.kind == "calibration" and others and np.median(others) < 0.5 * before:
         worth *= 0.5
     return bool(after * _HANDICAP[_key(x)] < _EXPLAINS * before and before - after > 1.0 and before > worth)
+
+
+def _by_chance(e: Evidence, x: Explanation) -> bool:
+    """Whether what explains the views explains views of other times as well: then it explains nothing."""
+    return bool(x.rig) and e.by_chance_with(list(x.rig), list(x.order) or None)
 
 
 def _say(e: Evidence, accepted: list[Explanation], offsets: dict[str, int]) -> list[Finding]:
