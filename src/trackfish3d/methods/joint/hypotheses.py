@@ -229,7 +229,7 @@ def add_pair_odds(value: Array, sets: Ints, start: int, pairs: PairOdds) -> None
     """
     if pairs.begin.shape[0] == 0:
         return
-    views = sets.shape[1]
+    views, begin, partner, odds = sets.shape[1], pairs.begin, pairs.partner, pairs.odds
     for h in range(sets.shape[0]):
         total, count = 0.0, 0
         for a in range(views):
@@ -241,9 +241,9 @@ def add_pair_odds(value: Array, sets: Ints, start: int, pairs: PairOdds) -> None
                 if sets[h, b] < 0:
                     continue
                 other = sets[h, b] + start
-                for k in range(pairs.begin[one], pairs.begin[one + 1]):
-                    if pairs.partner[k] == other:
-                        total += pairs.odds[k]
+                for k in range(begin[one], begin[one + 1]):
+                    if partner[k] == other:
+                        total += odds[k]
                         break
         if count > 1:
             value[h] += total / (count - 1)

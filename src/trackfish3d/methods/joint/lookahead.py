@@ -231,12 +231,12 @@ def compare(
     readings = _readings(ahead, columns, ahead.now, n_views)
     for w in range(2):
         _take(_one(both, w), members[w], readings)
-    shown, dt = np.ones(n, np.bool_), np.empty(n)
+    frames, shown, dt = ahead.frames, np.ones(n, np.bool_), np.empty(n)
     lead = 0.0
     agreed = 0
-    for k in range(ahead.now + 1, min(ahead.now + 1 + search.horizon, ahead.frames.shape[0])):
+    for k in range(ahead.now + 1, min(ahead.now + 1 + search.horizon, frames.shape[0])):
         for t in range(n):
-            dt[t] = abs(ahead.frames[k] - ahead.frames[k - 1])
+            dt[t] = abs(frames[k] - frames[k - 1])
         readings = _readings(ahead, columns, k, n_views)
         free = np.ones(readings.u.shape[0], np.bool_)
         for w in range(2):
@@ -286,12 +286,12 @@ def _readings(ahead: FutureFrames, columns: Columns, k: int, n_views: int) -> Re
 @inner
 def _take(tracks: Predicted, members: Ints, readings: Readings) -> None:
     """Keep the last look of each track in each view, and correct it."""
+    size, axis, last, new_size, new_axis = tracks.size, tracks.axis, tracks.last, readings.log_size, readings.axis
     for t in range(members.shape[0]):
         for c in range(members.shape[1]):
             d = members[t, c]
             if d >= 0:
-                tracks.size[t, c], tracks.axis[t, c] = readings.log_size[d], readings.axis[d]
-                tracks.last[t, c] = readings.number
+                size[t, c], axis[t, c], last[t, c] = new_size[d], new_axis[d], readings.number
     correct(tracks, members, readings)
 
 
