@@ -1,12 +1,13 @@
 """Processes that work beside this one, and end when it ends."""
 
-import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
 _LOOK_S = 1.0  # seconds between two looks whether the parent is still there
@@ -17,7 +18,8 @@ def worker_pool(
 ) -> ProcessPoolExecutor:
     """Return a pool of new processes; a parent that is killed takes them along within a second or two.
 
-    Processes are spawned: a fork would share locks of Numba and OpenMP.
+    Processes are spawned: a fork would share locks of Numba and OpenMP. They do not run the user's script again, so it
+    needs no ``if __name__ == "__main__"``; what they are given must be found in a module.
 
     Parameters
     ----------
@@ -25,10 +27,29 @@ def worker_pool(
     initializer : called first in each of them.
     initargs : what it is called with.
     """
-    context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(
-        workers, mp_context=context, initializer=_begin, initargs=(os.getpid(), initializer, initargs)
+        workers, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(), initializer, initargs)
     )
+
+
+class _Process(SpawnProcess):
+    """A process that knows nothing of the script that began it."""
+
+    def start(self) -> None:
+        """Begin, with the script out of sight: multiprocessing would import it in the new process."""
+        main = sys.modules["__main__"]
+        hidden = {name: getattr(main, name) for name in ("__file__", "__spec__") if hasattr(main, name)}
+        main.__dict__.pop("__file__", None)
+        main.__spec__ = None
+        try:
+            super().start()
+        finally:
+            for name, value in hidden.items():
+                setattr(main, name, value)
+
+
+class _Context(SpawnContext):
+    Process = _Process  # type: ignore[assignment]
 
 
 def stop_workers(pool: ProcessPoolExecutor) -> None:
