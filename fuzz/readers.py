@@ -15,6 +15,7 @@ from trackfish3d.cameras.formats import read_calibration
 from trackfish3d.core.errors import InputError
 from trackfish3d.core.resume import Journal
 from trackfish3d.core.settings import make_settings
+from trackfish3d.methods.baselines.external import read_mot_tracks
 from trackfish3d.methods.registry import method_class, method_names
 from trackfish3d.recordings import Recording, read_tracks
 from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
@@ -58,7 +59,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
     for name, path in seeds.detections(folder / "detections").items():
         read = _three_detections if name == "dltdv-real" else _detections
         found.append(Reader(f"detections-{name}", path, path.parent if name == "yolo" else path, read))
-    kinds = {"timestamps": _timestamps, "truth": _truth, "tracks": _tracks, "tank": _tank}
+    kinds = {"timestamps": _timestamps, "truth": _truth, "tracks": _tracks, "tank": _tank, "mot": _mot_tracks}
     for name, path in seeds.tables(folder / "tables").items():
         found.append(Reader(name, path, path, kinds[name.split("-")[0]]))
     made = seeds.recording(folder / "recording")
@@ -103,6 +104,12 @@ def _truth(path: Path) -> Iterator[str]:
 
 def _tracks(path: Path) -> Iterator[str]:
     yield from sense.of_points(read_tracks(path))
+
+
+def _mot_tracks(path: Path) -> Iterator[str]:
+    values = read_mot_tracks(path)
+    yield from sense.of_frames(values[:, 0])
+    yield from sense.of_numbers("box", values[:, 2:], sense.FARTHEST)
 
 
 def _tank(path: Path) -> Iterator[str]:

@@ -78,6 +78,7 @@ def tables(folder: Path) -> dict[str, Path]:
         "truth-dltdv": ("xyzpts.csv", "pt1_X,pt1_Y,pt1_Z,pt2_X,pt2_Y,pt2_Z\n1,2,3,4,5,6\nNaN,NaN,NaN,4,5,6\n"),
         "tracks": ("tracks.csv", "object,Timestamp,X,Y,Z,group\nA,1,1.5,2.5,3.5,2\nB,1,4,5,6,2\nA,2,1.6,2.5,3.5,1\n"),
         "tracks-zef": ("tracks.txt", "1,1,1.5,2.5,3.5\n1,2,4,5,6\n2,1,1.6,2.5,3.5\n"),
+        "mot-tracks": ("tracks_mot.txt", "1,1,10.5,20.5,5,6,0.9,-1,-1,-1\n1,2,40,50,5,6,0.8,-1,-1,-1\n2,1,11,21,5,6\n"),
         "tank-points": ("tank.csv", "camera,u,v,x,y,z,sigma\ntop,1,2,3,4,5,0.5\nfront,1,2,3,4,5,\n"),
         "tank": (
             "tank.toml",

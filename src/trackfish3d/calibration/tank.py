@@ -35,6 +35,7 @@ from ..cameras import WATER
 from ..cameras.native import read_toml
 from ..core.errors import InputError
 from ..core.files import read_text
+from ..core.reading.dialect import dialect_of
 from ..core.reading.limits import FARTHEST
 from ..core.settings import input_errors
 
@@ -134,17 +135,23 @@ def _only(given: list[str], known: set[str], where: str) -> None:
 
 
 def _points_csv(path: Path) -> Tank:
-    reader = csv.DictReader(io.StringIO(read_text(path)))
+    text = read_text(path)
+    dialect = dialect_of(text)
+    reader = csv.DictReader(io.StringIO(text), delimiter=dialect.separator)
     wanted = ["camera", "u", "v", "x", "y", "z"]
-    missing = [c for c in wanted if c not in (reader.fieldnames or [])]
+    try:
+        lines, names_there = list(reader), reader.fieldnames or []
+    except csv.Error as error:
+        raise InputError(f"{path}: is not a CSV file ({error})") from None
+    missing = [c for c in wanted if c not in names_there]
     if missing:
         raise InputError(f"{path}: no column {', '.join(missing)}; reference points have {', '.join(wanted)}")
     names, rows = [], []
-    for line, row in enumerate(reader, start=2):
+    for line, row in enumerate(lines, start=2):
         try:
-            values: list[Any] = [float(row[c]) for c in ("x", "y", "z", "u", "v")]
-            values.append(float(row.get("sigma") or 1.0))
-        except (TypeError, ValueError):
+            values: list[Any] = [dialect.number(row[c]) for c in ("x", "y", "z", "u", "v")]
+            values.append(dialect.number(row.get("sigma") or "1"))
+        except (TypeError, ValueError, AttributeError):
             raise InputError(f"{path}: line {line}: u, v, x, y, z must be numbers") from None
         if not np.isfinite(values).all() or values[-1] <= 0 or np.abs(values).max() > FARTHEST:
             raise InputError(f"{path}: line {line}: a number is not finite, or beyond {FARTHEST:g}")

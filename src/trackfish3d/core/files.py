@@ -85,7 +85,7 @@ def read_text(path: str | Path) -> str:
     path = Path(path)
     try:
         content = path.read_bytes()
-        return content.decode(encoding_of(content)).replace("\r\n", "\n")
+        return content.decode(encoding_of(content)).replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:

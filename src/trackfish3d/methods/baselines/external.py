@@ -17,6 +17,7 @@ from ...cameras.rig import CameraRig
 from ...core.errors import InputError
 from ...core.files import read_text
 from ...core.progress import Progress
+from ...core.reading.limits import FARTHEST, refuse_rows, refuse_wild_frames
 from ...recordings.detections import Detections
 from ..base import Method, MethodSettings
 from ..result import Result
@@ -79,7 +80,11 @@ class External(Method):
 def read_mot_tracks(path: Path) -> Array:
     """Frame, id, left, top, width, height (N, 6) of a MOTChallenge file; an empty file is a camera without tracks."""
     rows: list[list[float]] = []
-    for number, line in enumerate(csv.reader(read_text(path).splitlines()), start=1):
+    try:
+        lines = list(csv.reader(read_text(path).splitlines()))
+    except csv.Error as error:
+        raise InputError(f"{path}: is not MOTChallenge text ({error})") from None
+    for number, line in enumerate(lines, start=1):
         if not line or not "".join(line).strip():
             continue
         try:
@@ -93,7 +98,10 @@ def read_mot_tracks(path: Path) -> Array:
         if values[4] < 0 or values[5] < 0:
             raise InputError(f"{path}: row {number}: width and height must not be negative")
         rows.append(values)
-    return np.array(rows, dtype=np.float64).reshape(-1, _COLUMNS)
+    found = np.array(rows, dtype=np.float64).reshape(-1, _COLUMNS)
+    refuse_rows((np.abs(found) > FARTHEST).any(1), f"a number is beyond {FARTHEST:g}", str(path))
+    refuse_wild_frames(found[:, 0], str(path))
+    return found
 
 
 @njit(cache=True)

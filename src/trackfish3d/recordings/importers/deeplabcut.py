@@ -67,7 +67,10 @@ def _magic(file: DetectionFile) -> bytes:
 def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np.float64]]:
     text = read_text(file.path)
     dialect = dialect_of(text)
-    top = list(itertools.islice(csv.reader(io.StringIO(text), delimiter=dialect.separator), 4))
+    try:
+        top = list(itertools.islice(csv.reader(io.StringIO(text), delimiter=dialect.separator), 4))
+    except csv.Error as error:  # a cell that does not end
+        raise file.fail(f"is not a DeepLabCut CSV ({error})") from None
     rows = {row[0].strip(): row for row in top if row}
     if "bodyparts" not in rows or "coords" not in rows or len({len(r) for r in top}) != 1:
         raise file.fail("is not a DeepLabCut CSV: expected header rows scorer, (individuals,) bodyparts, coords")
