@@ -38,7 +38,7 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
         if not engine.confirmed:
             break
         paths = Trajectories.of(engine.logs, engine.confirmed)
-        paths, _ = smoothed(rig, obs, paths, model, settings)
+        paths = smoothed(rig, obs, paths, model, settings)
         model = fit(rig, obs, paths, len(part.frames), model, settings.dart_share)
     return model
 

@@ -112,7 +112,7 @@ def _growth(gain: Array, memory: Memory) -> Array:
     through = (w * w).mean(1) / known  # what comes of errors, not of motion
     white = 1.0 - memory.share - memory.constant
     times = through * (white + memory.share * (w * w * spectrum).mean(1) / (w * w).mean(1)) + 1.0 - through
-    return np.interp(gain, known, times)
+    return np.asarray(np.interp(gain, known, times))
 
 
 def lasting_covariance(obs: Observations, paths: Trajectories, lines: Lines) -> Array:

@@ -46,9 +46,9 @@ def refine(
     """
     joins: list[tuple[int, int, int]] = []
     prior = settings.stitch_prior
-    paths, q = smoothed(rig, obs, paths, model, settings)
+    paths = smoothed(rig, obs, paths, model, settings)
     for _ in range(_MOST_ROUNDS):
-        forth, back = filter_both(rig, obs, paths, model, q)
+        forth, back = filter_both(rig, obs, paths, model)
         paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
         if not done:
             name, strength = stitch(paths, forth, back, model, settings, prior)
@@ -64,8 +64,8 @@ def refine(
                 prior *= 2.0
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
-        paths, q = smoothed(rig, obs, paths, model, settings)
-    forth, back = filter_both(rig, obs, paths, model, q)
+        paths = smoothed(rig, obs, paths, model, settings)
+    forth, back = filter_both(rig, obs, paths, model)
     swaps = find_swaps(paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3))
@@ -87,17 +87,20 @@ def _filter(
 
 
 def filter_both(
-    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, q: Array
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel
 ) -> tuple[Filtered, Filtered]:
-    """States of all rows from the past, and from the future, under variances of acceleration q (N,)."""
-    lines = _linearised(rig, paths, model)
+    """States of all rows from the past, and from the future, to tell whether these are of one animal.
+
+    All steps are calm: two tracks that were exchanged look as if both had darted, and a dart would excuse it.
+    """
+    lines, q = _linearised(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
     return _filter(obs, paths, model, lines, q, False), _filter(obs, paths, model, lines, q, True)
 
 
 def smoothed(
     rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
-) -> tuple[Trajectories, Array]:
-    """Return the same tracks with states given all their detections, and the variances of acceleration (N,) found."""
+) -> Trajectories:
+    """Return the same tracks with states given all their detections, and darts where they are likely."""
     lines = _linearised(rig, paths, model)
     q: Array = find_darts(
         paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
@@ -105,7 +108,7 @@ def smoothed(
     )  # fmt: skip
     _, _, state, cov, _ = _filter(obs, paths, model, lines, q, False)
     smooth(paths.begin, paths.frame, state, cov, q)
-    return Trajectories(paths.name, paths.frame, paths.members, state, cov), q
+    return Trajectories(paths.name, paths.frame, paths.members, state, cov)
 
 
 def fill(paths: Trajectories, most: int) -> Trajectories:
