@@ -26,6 +26,7 @@ from .settings import JointSettings
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+_SEEN_DEPTH = 0.8  # of the square of a body length: what is left of it where views know depth to two lengths
 Hypotheses = tuple[Ints, Ints, Array, Array]
 """Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 
@@ -284,7 +285,9 @@ class Engine:
             frame.noise, free, known, b.clear, self._log_clutter, b.body_length, np.log(b.births), s.gate, self._h,
         )  # fmt: skip
         add_pair_odds(weight, sets, frame.start, *frame.pair_odds)
-        keep = np.flatnonzero(weight > s.least_birth)
+        # without parallax a point is as uncertain as it was before it was seen: no animal is born there
+        deep = np.linalg.eigvalsh(covariance)[:, -1] < _SEEN_DEPTH * b.body_length**2
+        keep = np.flatnonzero((weight > s.least_birth) & deep)
         keep = keep[np.argsort(-weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)
         if k == 0:
