@@ -62,7 +62,7 @@ def paths_of(rig, detections, known, pieces):
     state[:, :3] = np.concatenate([p for *_, p in pieces])
     paths = Trajectories(name, frame, np.concatenate([m for _, _, m, _ in pieces]), state, np.zeros((len(name), 6, 6)))
     paths = paths.renamed(paths.name)
-    return smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings())[0]
+    return smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings())
 
 
 def wander(frames, acceleration, start, seed=0):

@@ -11,6 +11,7 @@ from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement import darts
 from trackfish3d.methods.joint.refinement.filtering import linearised
 from trackfish3d.methods.joint.refinement.refine import smoothed
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.joint.settings import JointSettings
 
 from . import plain
@@ -71,6 +72,15 @@ def best_sequence(rig, obs, members, around, frame, known):
     return best
 
 
+def darts_of(rig, obs, begin, paths, known):
+    """Variances of acceleration (N,) that are found."""
+    lines = linearised(rig.packed, paths.members, paths.state, 1e-4)
+    return darts.find_darts(
+        begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, known.acceleration**2,
+        known.velocity**2, known.body_length**2, SHARE, known.dart**2,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_sequence_found_is_the_likeliest_of_all(seed):
     position = cruise_and_dart(frames=5, start=2, length=2, speed=0.1, seed=seed)
@@ -78,11 +88,8 @@ def test_the_sequence_found_is_the_likeliest_of_all(seed):
     obs = Observations.of(rig, detections, known)
     around = np.column_stack([position[:, 0], np.zeros((5, 3))])
     begin, frame, members = np.array([0, 5]), np.arange(5), rows[:, 0]
-    lines = linearised(rig.packed, members, around, 1e-4)
-    found = darts.find_darts(
-        begin, frame, around, lines, obs.u, obs.v, obs.noise, members, known.acceleration**2, known.velocity**2,
-        known.body_length**2, SHARE, known.dart**2,
-    )  # fmt: skip
+    paths = Trajectories(np.zeros(5, int), frame, members, around, np.zeros((5, 6, 6)))
+    found = darts_of(rig, obs, begin, paths, known)
     _, want = best_sequence(rig, obs, members, around, frame, known)
     np.testing.assert_allclose(found[1:], want)
 
@@ -91,7 +98,7 @@ def test_calm_swimming_has_hardly_any_darts():
     position = np.stack([wander(400, ACCELERATION, [0, 0, 0, 0.01, 0, 0], seed=k) for k in range(3)], 1)
     rig, detections, rows, known = setting(position - position.mean(0), seed=1)
     paths = paths_of(rig, detections, known, [(k, range(400), rows[:, k], position[:, k]) for k in range(3)])
-    _, q = smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings())
+    q = darts_of(rig, Observations.of(rig, detections, known), paths.begin, paths, known)
     assert (q > known.acceleration**2).mean() < 0.01
 
 
@@ -112,7 +119,7 @@ def test_the_smoother_does_not_spread_a_fast_start(times):
 
     def track(rig, detections, rows, known):
         paths = paths_of(rig, detections, known, [(0, range(60), rows[:, 0], position[:, 0])])
-        return smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings())[0].state[:, :3]
+        return smoothed(rig, Observations.of(rig, detections, known), paths, known, JointSettings()).state[:, :3]
 
     squares = []
     for seed in range(10):

@@ -23,6 +23,7 @@ from .observations import FrameObservations, Observations
 from .packing import pack
 from .settings import JointSettings
 
+_SEEN_DEPTH = 0.8  # of the square of a body length: what is left of it where views know depth to two lengths
 Hypotheses = tuple[Ints, Ints, Array, Array]
 """Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 _ROOM = 1024  # sets of detections that may be new animals, before it is made larger
@@ -250,7 +251,9 @@ class Engine:
             return none
         found = self._first_sightings(frame, free, members)
         add_pair_odds(found.weight, found.members, frame.start, frame.pair_odds)
-        keep = np.flatnonzero(found.weight > s.least_birth)
+        # without parallax a point is as uncertain as it was before it was seen: no animal is born there
+        deep = np.linalg.eigvalsh(found.cov)[:, -1] < _SEEN_DEPTH * self.model.body_length**2
+        keep = np.flatnonzero((found.weight > s.least_birth) & deep)
         keep = keep[np.argsort(-found.weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)
         if k == 0:

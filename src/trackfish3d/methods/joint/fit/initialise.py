@@ -22,6 +22,7 @@ NOISE_POINTS = 2.0  # px, for detections without boxes
 FALSE_SHARE = 0.05  # of detections
 NEW_ANIMALS = 0.05  # a frame
 STEPS = (0.01, 0.04, 0.16)  # ways in a frame that are tried, body lengths
+LONG_STEPS = (0.64, 2.56, 10.24)  # that are tried where the longest of those was best, or none explained anything
 POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
 START_FRAMES = 40
 
@@ -38,7 +39,7 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
         if not engine.confirmed:
             break
         paths = Trajectories.of(engine.logs, engine.confirmed)
-        paths, _ = smoothed(rig, obs, paths, model, settings)
+        paths = smoothed(rig, obs, paths, model, settings)
         model = fit(rig, obs, paths, len(part.frames), model, settings.dart_share)
     return model
 
@@ -76,15 +77,22 @@ def first_model(rig: CameraRig, detections: Detections) -> TrackingModel:
 
 
 def best_start(rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings) -> TrackingModel:
-    """Return the model with the way in a frame under which a short stretch has the most likely tracks."""
+    """Return the model with the way in a frame under which a short stretch has the most likely tracks.
+
+    Longer ways than usual ones, of insects and of low frame rates, are tried while they explain more.
+    """
     best, most = model, -np.inf
-    for share in STEPS:
+    longest = False  # of those tried so far is best
+    for share in (*STEPS, *LONG_STEPS):
+        if share in LONG_STEPS and not longest:
+            break
         step = share * model.body_length
         trial = model.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
         engine, _, _ = pilot(rig, detections, trial, settings, START_FRAMES)
         names = np.array(sorted(engine.confirmed), np.int64)
         evidence = sum(float(log.weight[np.isin(log.name, names)].sum()) for log in engine.logs)
-        if evidence > most:
+        longest = evidence > most or evidence == most == 0.0
+        if longest:
             best, most = trial, evidence
     return best
 

@@ -212,5 +212,5 @@ def undo_doubtful_joins(
     cut = paths.take(keep).renamed(name[keep])
     whose = {(int(n), int(f)) for n, f in zip(cut.name, cut.frame, strict=True)}
     renamed = [(int(name[np.flatnonzero((paths.name == t) & (paths.frame == b))[0]]), a, b) for t, a, b in joins]
-    cut, q = smoothed(rig, obs, cut, model, settings)
-    return judged(rig, obs, cut, q, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)
+    cut = smoothed(rig, obs, cut, model, settings)
+    return judged(rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)

@@ -51,9 +51,9 @@ def refine(
     joins: list[tuple[int, int, int]] = []
     come_and_go = settings.scene == "open"
     prior = settings.stitch_prior
-    paths, q = smoothed(rig, obs, paths, model, settings)
+    paths = smoothed(rig, obs, paths, model, settings)
     for _ in range(_MOST_ROUNDS):
-        forth, back = filter_both(rig, obs, paths, model, q)
+        forth, back = filter_both(rig, obs, paths, model)
         paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
         if not done:
             borders = find_borders(rig, paths, forth[2], back[2])
@@ -71,25 +71,21 @@ def refine(
                 prior *= 2.0
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
-        paths, q = smoothed(rig, obs, paths, model, settings)
-    return judged(rig, obs, paths, q, model, settings, joins, come_and_go)
+        paths = smoothed(rig, obs, paths, model, settings)
+    return judged(rig, obs, paths, model, settings, joins, come_and_go)
 
 
 def judged(
     rig: CameraRig,
     obs: Observations,
     paths: Trajectories,
-    q: Array,
     model: TrackingModel,
     settings: JointSettings,
     joins: list[tuple[int, int, int]],
     come_and_go: bool,
 ) -> Refined:
-    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`.
-
-    ``q`` (N,) is the variance of each step, as `smoothed` gives it.
-    """
-    forth, back = filter_both(rig, obs, paths, model, q)
+    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`."""
+    forth, back = filter_both(rig, obs, paths, model)
     swaps = find_swaps(paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     borders = find_borders(rig, paths, forth[2], back[2])
@@ -112,17 +108,20 @@ def _filter(
 
 
 def filter_both(
-    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, q: Array
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel
 ) -> tuple[Filtered, Filtered]:
-    """States of all rows from the past, and from the future, under variances of acceleration q (N,)."""
-    lines = _linearised(rig, paths, model)
+    """States of all rows from the past, and from the future, to tell whether these are of one animal.
+
+    All steps are calm: two tracks that were exchanged look as if both had darted, and a dart would excuse it.
+    """
+    lines, q = _linearised(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
     return _filter(obs, paths, model, lines, q, False), _filter(obs, paths, model, lines, q, True)
 
 
 def smoothed(
     rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
-) -> tuple[Trajectories, Array]:
-    """Return the same tracks with states given all their detections, and the variances of acceleration (N,) found."""
+) -> Trajectories:
+    """Return the same tracks with states given all their detections, and darts where they are likely."""
     lines = _linearised(rig, paths, model)
     q: Array = find_darts(
         paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
@@ -130,7 +129,7 @@ def smoothed(
     )  # fmt: skip
     _, _, state, cov, _ = _filter(obs, paths, model, lines, q, False)
     smooth(paths.begin, paths.frame, state, cov, q)
-    return Trajectories(paths.name, paths.frame, paths.members, state, cov), q
+    return Trajectories(paths.name, paths.frame, paths.members, state, cov)
 
 
 def fill(paths: Trajectories, most: int) -> Trajectories:
