@@ -33,7 +33,29 @@ def test_the_benchmark_has_the_papers_scenes():
     assert paper_audit() == {4: (70.8, 100.0), 16: (25.3, 100.0), 30: (17.0, 100.0)}
 
 
-@pytest.mark.parametrize("scene", benchmark_scenes(), ids=lambda scene: scene.name)
+def test_schools_of_one_rig_share_their_water_their_length_and_a_speed_within_the_papers_gate():
+    scenes = [scene for scene in benchmark_scenes() if scene.cohesion is not None]
+    assert len(scenes) == 15
+    assert len({scene.length for scene in scenes}) == 1
+    for rig in range(7):
+        assert len({scene.spread for scene in scenes if scene.rig == rig}) == 1
+    for name in ("train1", "test4"):
+        school, _ = benchmark_scenes([name])[0].build()
+        step = np.linalg.norm(np.diff(school.position, axis=0), axis=2)
+        assert step.max() < 0.5  # theta_dist of the paper's training, world units a frame
+        assert np.median(step) > 0.14
+
+
+def test_the_first_edition_stays_available_by_name(tmp_path):
+    before, now = (benchmark_scenes(["test4"], edition)[0] for edition in (1, 2))
+    assert (before.spread, before.length, before.cohesion) == ((7.2, 5.4), 3.4, None)
+    assert now.cohesion is not None
+    assert call("simulate", "synfish", "--scenes", "test1", "--edition", 3, "--out", tmp_path) == 2
+    with pytest.raises(InputError, match="edition 3"):
+        benchmark_scenes(edition=3)
+
+
+@pytest.mark.parametrize("scene", benchmark_scenes() + benchmark_scenes(["test4"], 1), ids=lambda scene: scene.name)
 def test_schools_of_the_benchmark_keep_the_rules(scene):
     school, _ = scene.build()
     facts = school_statistics(school)
@@ -179,7 +201,7 @@ def test_unknown_scene_is_refused():
 def test_data_files_are_plain_json_without_paths():
     from importlib import resources
 
-    for name in ("rigs.json", "scenes.json", "detector.json"):
+    for name in ("rigs.json", "scenes_1.json", "scenes_2.json", "detector.json"):
         text = resources.files("trackfish3d.synfish").joinpath(f"data/{name}").read_text()
         json.loads(text)
         assert "/work" not in text

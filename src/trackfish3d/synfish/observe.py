@@ -56,7 +56,11 @@ def _cutter(view: View) -> Callable[[int, float, float, float, float], np.ndarra
 
 
 def observe(
-    school: School, rig: CameraRig, detector: Detector, progress: Progress | None = None
+    school: School,
+    rig: CameraRig,
+    detector: Detector,
+    progress: Progress | None = None,
+    mesh: BodyMesh | None = None,
 ) -> tuple[Detections, Truth]:
     """Draw every frame in every view and let the detector look at it.
 
@@ -67,6 +71,8 @@ def observe(
     detector : IdealDetector or FittedDetector
     progress : callable, optional
         Called with frames done and frames in all.
+    mesh : BodyMesh, optional
+        Bodies of another shape; the usual ones as fine as the views need, where it is not given.
 
     Returns
     -------
@@ -79,7 +85,7 @@ def observe(
     """
     check_sees(rig, school.water)
     frames, fish = school.position.shape[:2]
-    mesh = mesh_for(school, rig)
+    mesh = mesh_for(school, rig) if mesh is None else mesh
     views = [View(*camera.size) for camera in rig]
     packed = rig.packed
     boxes = np.full((frames, fish, len(rig), 4), np.nan)
