@@ -73,8 +73,8 @@ def extract(
     videos, notes = check_videos(recording)
     detections = recording.detections
     table = recording.folder / "detections.parquet"
-    files = [table, *(video.path for video in videos.values())]
-    made_from = {"network": network, "margin": margin, "files": [stamp(path) for path in files]}
+    files = [stamp(table), *(video.stamp for video in videos.values())]
+    made_from = {"network": network, "margin": margin, "files": files}
     work = _Work(out.with_name(f".{out.name}.work"), made_from, len(detections), backbone)
     for name, video in videos.items():
         _see_video(recording, name, video, detections, backbone, work, margin, batch, progress)

@@ -24,10 +24,15 @@ from .geometric import GeometricSettings, Hungarian, resolve_error
 
 
 class SingleViewSettings(MethodSettings):
-    """Settings of a 2D tracker and of the one matching of views."""
+    """Settings of the one matching of views."""
 
     max_error_px: float | None = Field(default=None, gt=0, description="as of method hungarian, in the matched frame")
     contain: bool = Field(default=False, description="as of method hungarian, in the matched frame")
+
+
+class TrackersSettings(SingleViewSettings):
+    """Settings of a 2D tracker of the package ``trackers``."""
+
     lost_track_buffer: int = Field(default=30, ge=0, description="frames, at 30 a second, a 2D track may go unseen")
     minimum_consecutive_frames: int = Field(default=1, ge=1, description="detections in a row that make a 2D track")
     minimum_iou_threshold: float = Field(default=0.1, ge=0, le=1, description="overlap that a 2D link needs")
@@ -36,11 +41,11 @@ class SingleViewSettings(MethodSettings):
 class SingleView(Method):
     """Track each view alone, match views once, triangulate."""
 
-    Settings = SingleViewSettings
+    Settings: ClassVar[type[Any]] = SingleViewSettings
 
     @abstractmethod
-    def make_tracker(self, module: Any, fps: float) -> Any:
-        """Return a new 2D tracker of the package ``trackers``."""
+    def track_views(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Ints:
+        """2D identity (N,) of each detection within its camera, -1 for none."""
 
     def resolve(self, rig: CameraRig, detections: Detections) -> "SingleView":
         """Close the pixel gate of the matched frame."""
@@ -49,41 +54,12 @@ class SingleView(Method):
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Track each view, match once, triangulate."""
-        identity = self.track_views(detections, len(rig), fps, progress)
+        identity = self.track_views(rig, detections, fps, progress)
         label = np.full(len(detections), -1, np.int64)
         mapping = self.match_views(rig, detections, identity)
         for (camera, one), number in mapping.items():
             label[(detections.camera == camera) & (identity == one)] = number
         return Result(lift(rig, detections, label))
-
-    def track_views(self, detections: Detections, n_cameras: int, fps: float, progress: Progress) -> Ints:
-        """2D identity (N,) of each detection within its camera, -1 for none."""
-        try:
-            import supervision
-            import trackers
-        except ImportError:
-            raise MissingExtraError("trackers", "trackers", "a single-view tracker") from None
-        identity = np.full(len(detections), -1, np.int64)
-        frames = np.arange(detections.frames[0], detections.frames[-1] + 1)
-        for c in range(n_cameras):
-            tracker = self.make_tracker(trackers, fps)
-            mine = np.flatnonzero(detections.camera == c)
-            begin = np.searchsorted(detections.frame[mine], frames)
-            end = np.searchsorted(detections.frame[mine], frames, side="right")
-            for k in range(len(frames)):
-                rows = mine[begin[k] : end[k]]
-                seen = tracker.update(
-                    supervision.Detections(
-                        xyxy=detections.boxes[rows].astype(np.float32),
-                        confidence=detections.score[rows].astype(np.float32),
-                        class_id=np.zeros(len(rows), int),
-                        data={"row": rows},
-                    )
-                )
-                if len(seen) and seen.tracker_id is not None:
-                    identity[seen.data["row"]] = seen.tracker_id
-                progress(c * len(frames) + k + 1, n_cameras * len(frames))
-        return identity
 
     def match_views(self, rig: CameraRig, detections: Detections, identity: Ints) -> dict[tuple[int, int], int]:
         """3D identity of each (camera, 2D identity), from the first frame in which views can be matched."""
@@ -105,7 +81,46 @@ class SingleView(Method):
         return {}
 
 
-class ByteTrack(SingleView):
+class TrackersPackage(SingleView):
+    """A 2D tracker of the package ``trackers`` in each view."""
+
+    Settings: ClassVar[type[Any]] = TrackersSettings
+
+    @abstractmethod
+    def make_tracker(self, module: Any, fps: float) -> Any:
+        """Return a new 2D tracker of the package ``trackers``."""
+
+    def track_views(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Ints:
+        """2D identity (N,) of each detection within its camera, -1 for none."""
+        try:
+            import supervision
+            import trackers
+        except ImportError:
+            raise MissingExtraError("trackers", "trackers", "a single-view tracker") from None
+        identity = np.full(len(detections), -1, np.int64)
+        frames = np.arange(detections.frames[0], detections.frames[-1] + 1)
+        for c in range(len(rig)):
+            tracker = self.make_tracker(trackers, fps)
+            mine = np.flatnonzero(detections.camera == c)
+            begin = np.searchsorted(detections.frame[mine], frames)
+            end = np.searchsorted(detections.frame[mine], frames, side="right")
+            for k in range(len(frames)):
+                rows = mine[begin[k] : end[k]]
+                seen = tracker.update(
+                    supervision.Detections(
+                        xyxy=detections.boxes[rows].astype(np.float32),
+                        confidence=detections.score[rows].astype(np.float32),
+                        class_id=np.zeros(len(rows), int),
+                        data={"row": rows},
+                    )
+                )
+                if len(seen) and seen.tracker_id is not None:
+                    identity[seen.data["row"]] = seen.tracker_id
+                progress(c * len(frames) + k + 1, len(rig) * len(frames))
+        return identity
+
+
+class ByteTrack(TrackersPackage):
     """ByteTrack (Zhang et al. 2022) in each view."""
 
     name: ClassVar[str] = "bytetrack"
@@ -119,7 +134,7 @@ class ByteTrack(SingleView):
         )  # fmt: skip
 
 
-class OCSort(SingleView):
+class OCSort(TrackersPackage):
     """OC-SORT (Cao et al. 2023) in each view."""
 
     name: ClassVar[str] = "ocsort"
@@ -133,7 +148,7 @@ class OCSort(SingleView):
         )  # fmt: skip
 
 
-class Sort2D(SingleView):
+class Sort2D(TrackersPackage):
     """SORT (Bewley et al. 2016) in each view."""
 
     name: ClassVar[str] = "sort2d"
