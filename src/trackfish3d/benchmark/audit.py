@@ -12,7 +12,7 @@ from ..core.progress import TaskProgress
 from ..methods.paper.labels import PseudoLabels
 from ..recordings import Recording
 from ..synfish.recording_difficulty import difficulty
-from ..synfish.scenes import benchmark_scenes, paper_audit
+from ..synfish.scenes import EDITION, benchmark_scenes, paper_audit
 from .jobs import in_parallel
 from .scenes import SceneSpec
 from .suites import GATE_SYNFISH, TITLES, Suite, prepare_scenes
@@ -48,12 +48,17 @@ def agreed_audit(recording: Recording) -> dict[str, float]:
 
 
 def run_audit(
-    out: Path, names: Sequence[str] | None, source: Path | None, workers: int, done: TaskProgress
+    out: Path,
+    names: Sequence[str] | None,
+    source: Path | None,
+    workers: int,
+    done: TaskProgress,
+    edition: int = EDITION,
 ) -> list[dict[str, Any]]:
     """Measure scenes, the paper's and the 30-fish one by default; writes ``results.json``."""
-    scenes = benchmark_scenes(names)
+    scenes = benchmark_scenes(names, edition)
     scenes = scenes if names else [s for s in scenes if s.name not in LEFT_OUT]
-    specs = tuple(SceneSpec(s.name) for s in scenes)
+    specs = tuple(SceneSpec(s.name, edition=edition) for s in scenes)
     folders = prepare_scenes(Suite("audit", TITLES["audit"], specs, (), GATE_SYNFISH, source), out, workers, done)
     count = 0
 
@@ -62,7 +67,7 @@ def run_audit(
         count += 1
         done("audit", count, len(scenes))
 
-    found = in_parallel([(measure, (folders[s.name],)) for s in scenes], workers, heard)
+    found = in_parallel([(measure, (folders[spec.name],)) for spec in specs], workers, heard)
     rows = [
         {"scene": s.name, "paper_overlap": s.paper_overlap, "paper_audit": paper_audit().get(s.fish)} | row
         for s, row in zip(scenes, found, strict=True)

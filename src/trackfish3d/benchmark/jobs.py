@@ -14,19 +14,22 @@ from ..core.errors import InputError, TrackFishError
 from ..core.files import digest, read_json, write_json
 from ..core.parallel import stop_workers, worker_pool
 from ..core.resume import key_of
-from ..core.settings import make_settings
+from ..core.settings import make_settings, setting_names
 from ..evaluation import evaluate
 from ..evaluation.association import association_of_tracks
-from ..evaluation.oracle import track_oracle
+from ..evaluation.oracle import at_true_pixels, track_oracle
 from ..evaluation.tables import plain
 from ..methods.baselines.geometric import KalmanSettings
-from ..methods.registry import make_method
+from ..methods.registry import make_method, method_class
 from ..recordings import Detections, Recording, Tracks, Truth, write_table
+from .crowded.cmc import PUBLISHED_PEOPLE, on_floor, published_people
+from .crowded.cmc import SCENES as PEOPLE
 from .stamp import METHOD_CODE, code_digest
-from .variants import ORACLE, Variant
+from .variants import ORACLE, ORACLE_TRUE, ORACLES, Variant
 from .zef import published_tracks
 
 WARM_UP_FRAMES = 5
+CROPS = "crops.npz"  # beside a recording, see rivals
 T = TypeVar("T")
 
 
@@ -65,6 +68,7 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
     try:
         source = Recording.open(recording)
         tracks, used, seconds = _track(job, source)
+        tracks = on_floor(tracks) if job.scene in PEOPLE else tracks
         truth = source.truth
         if truth is None:
             raise InputError(f"{source.folder}: has no truth to score against")
@@ -97,25 +101,37 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
     """Tracks, the settings that made them, and the seconds it took."""
     variant, rig, detections = job.variant, source.rig, source.detections
     if variant.method.startswith("published-"):
+        if variant.method == PUBLISHED_PEOPLE:
+            return published_people(job.base or job.scene, Path(job.source or "")), {}, None
         name = variant.method.removeprefix("published-")
         return published_tracks(job.scene, name, Path(job.source or "")), {}, None
     few = _first_frames(detections, WARM_UP_FRAMES)
-    if variant.method == ORACLE:
+    if variant.method in ORACLES:
         truth = source.truth
         if truth is None:
             raise InputError(f"{source.folder}: oracle needs the truth")
         settings = make_settings(KalmanSettings, variant.settings, f"method {ORACLE}")
+        if variant.method == ORACLE_TRUE:
+            detections, truth = at_true_pixels(detections, truth)
         track_oracle(rig, detections, truth, settings)
         start = time.process_time()
         tracks = track_oracle(rig, detections, truth, settings)
         return tracks, settings.model_dump(mode="json"), time.process_time() - start
-    method = make_method(variant.method, variant.settings)
-    if "features" not in variant.settings:  # such a file is of all detections, not of a few
+    given = variant.settings | _crops_of(variant, source)
+    method = make_method(variant.method, given)
+    if not given.keys() & {"features", "crops"}:  # such a file is of all detections, not of a few
         method.track(rig, few, source.fps)
     start = time.process_time()
     result = method.track(rig, detections, source.fps)
     assert result.settings is not None
     return result.tracks, result.settings.model_dump(mode="json"), time.process_time() - start
+
+
+def _crops_of(variant: Variant, source: Recording) -> dict[str, Any]:
+    """Crops that stand beside a recording, for a method that looks at them."""
+    path = source.folder / CROPS
+    wanted = "crops" in setting_names(method_class(variant.method).Settings) and "crops" not in variant.settings
+    return {"crops": str(path)} if wanted and path.is_file() else {}
 
 
 def _first_frames(detections: Detections, count: int) -> Detections:

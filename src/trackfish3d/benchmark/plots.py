@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from ..core.drawing import plain_text
 from ..core.files import atomic_path
 from ..evaluation import evaluate
 from ..recordings import Recording, Tracks, Truth, read_tracks
@@ -17,7 +18,7 @@ from .paper import OURS, SYNFISH_TEST, paper_results
 from .report import at_level, mean_score, noise_levels
 
 Results = Sequence[Mapping[str, Any]]
-_COLOURS = [matplotlib.colormaps["tab10"](i) for i in range(10)]
+_COLOURS = [matplotlib.colormaps["tab10"](i) for i in range(10)] + [matplotlib.colormaps["Dark2"](i) for i in range(8)]
 _MARKS = "osD^v<>Pp*"
 _FRAGMENT = "0.45"
 _GHOST = "black"
@@ -32,6 +33,7 @@ def _labels(results: Results) -> list[str]:
     return list(dict.fromkeys(r["label"] for r in results))
 
 
+@plain_text
 def plot_mota_over_fish(results: Results, path: Path, with_paper: bool) -> None:
     """MOTA of each scene over its number of fish; lines join the means. The paper's as broken lines."""
     figure = Figure(figsize=(7, 4.2))
@@ -41,10 +43,10 @@ def plot_mota_over_fish(results: Results, path: Path, with_paper: bool) -> None:
         fish = np.array([r["scores"]["animals"] for r in rows])
         mota = 100 * np.array([r["scores"]["mota"] for r in rows])
         shift = 1 + 0.012 * (k - 0.5 * len(_labels(results)))  # equal values would hide each other
-        axes.plot(fish * shift, mota, _MARKS[k % 10], color=_COLOURS[k % 10], alpha=0.55, ms=5)
+        axes.plot(fish * shift, mota, _MARKS[k % 10], color=_COLOURS[k % 18], alpha=0.55, ms=5)
         levels = np.unique(fish)
         means = [mota[fish == n].mean() for n in levels]
-        axes.plot(levels * shift, means, "-", color=_COLOURS[k % 10], label=label, lw=1.6)
+        axes.plot(levels * shift, means, "-", color=_COLOURS[k % 18], label=label, lw=1.6)
     if with_paper:
         fish = np.array([4, 5, 8, 16, 16, 16])
         for name, style in (("SAM3+Hungarian", ":"), (OURS, "--")):
@@ -63,6 +65,7 @@ def plot_mota_over_fish(results: Results, path: Path, with_paper: bool) -> None:
     _save(figure, path)
 
 
+@plain_text
 def plot_mota_over_noise(results: Results, path: Path) -> None:
     """Mean MOTA over scenes against calibration and detection noise; the paper's method as a broken line."""
     figure = Figure(figsize=(9, 4))
@@ -73,7 +76,7 @@ def plot_mota_over_noise(results: Results, path: Path) -> None:
         levels = noise_levels(results, kind)
         for k, label in enumerate(_labels(results)):
             mota = [100 * mean_score(at_level(results, kind, s), label, "mota") for s in levels]
-            axes.plot(levels, mota, f"-{_MARKS[k % 10]}", color=_COLOURS[k % 10], label=label, ms=5)
+            axes.plot(levels, mota, f"-{_MARKS[k % 10]}", color=_COLOURS[k % 18], label=label, ms=5)
         published = {float(s): row["MOTA"] for s, row in paper_results()[table].items()}
         axes.plot(list(published), list(published.values()), "--", color="0.35", label="paper: TrackFish3D")
         axes.set(xlabel=words[kind])
@@ -83,6 +86,7 @@ def plot_mota_over_noise(results: Results, path: Path) -> None:
     _save(figure, path)
 
 
+@plain_text
 def plot_trajectories(recording: Recording, tracks: Mapping[str, Tracks], gate: float, path: Path) -> None:
     """Truth and methods side by side in 3D, a colour for each animal.
 

@@ -13,6 +13,12 @@ from .jobs import by_scene
 from .paper import COLUMNS, SYNFISH_TEST, ZEF_TEST, paper_results, published_average, published_mota, published_others
 from .suites import Suite
 
+DETAILS = {
+    "crowd": " `oracle-true` is also told where in its detections the middle of each animal is. Draws of even number "
+    "are for tuning, those of odd number for reports; what is drawn stands in `benchmark/crowded/crowd.py`.",
+    "cmc": " Detections of score 0.3 and more; tracks are cut to the floor that truth covers. CMC1 is for tuning, CMC2 "
+    "for reports.",
+}
 Results = Sequence[Mapping[str, Any]]
 PAPER_COLUMNS = (*COLUMNS, *((c.label, c.key, c.kind == "share") for c in SUMMARY if c.key in ("idf1", "hota")))
 """Heading, score and whether it is a share: the columns of the paper's tables, then IDF1 and HOTA."""
@@ -44,7 +50,7 @@ def write_report(path: Path, suite: Suite, results: Results, command: str, plots
 
 
 def _words(suite: Suite, results: Results) -> str:
-    unit = "cm" if suite.name == "zef" else "world units"
+    unit = {"zef": "cm", "cmc": "m"}.get(suite.name, "world units")
     seeds = len({r["seed"] for r in results})
     spread = (
         f" Each scene was simulated {seeds} times with other schools of the same kind: numbers are the mean over them, "
@@ -56,7 +62,9 @@ def _words(suite: Suite, results: Results) -> str:
     return (
         f"A point counts when it is within {suite.gate:.1f} {unit} of the truth. The paper's numbers are in brackets; "
         "its MTBF is matched frames / runs, ours MTBFs. `oracle` is told which detections belong together and links "
-        "them by Kalman filter: the ceiling of association." + (spread if seeds > 1 else "")
+        "them by Kalman filter: the ceiling of association."
+        + DETAILS.get(suite.name, "")
+        + (spread if seeds > 1 else "")
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import trackfish3d
 
 _BELOW = ("core", "maths", "cameras", "recordings", "evaluation")
-SCENE_CODE = (*_BELOW, "detection/masks", "synfish", "benchmark/scenes.py", "benchmark/zef.py")
+SCENE_CODE = (*_BELOW, "detection/masks", "synfish", "benchmark/scenes.py", "benchmark/zef.py", "benchmark/crowded")
 METHOD_CODE = (*_BELOW, "methods", "benchmark/jobs.py")
 
 

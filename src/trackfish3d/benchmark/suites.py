@@ -11,10 +11,14 @@ from .. import __version__
 from ..core.errors import InputError
 from ..core.files import write_json
 from ..core.progress import TaskProgress
+from ..synfish.scenes import EDITION
+from .crowded.cmc import GATE_M, PUBLISHED_PEOPLE
+from .crowded.cmc import SCENES as PEOPLE
+from .crowded.crowd import half_of
 from .jobs import Job, by_scene, in_parallel, run_job
 from .paper import SYNFISH_TEST, ZEF_TEST
 from .scenes import SceneSpec, check_scene, is_made, prepare
-from .variants import ORACLE, Variant, ablation_variants, parse_variant, weight_variants, with_model
+from .variants import ORACLE, ORACLE_TRUE, Variant, ablation_variants, parse_variant, weight_variants, with_model
 from .zef import GATE_CM, PUBLISHED
 
 GATE_SYNFISH = 1.0
@@ -22,6 +26,7 @@ CALIBRATION_NOISE = (0.05, 0.1, 0.2)
 DETECTION_NOISE = (0.05, 0.1, 0.2, 0.4)
 PAPER = ("hungarian", "greedy", "sort3d", "paper", "joint", ORACLE)
 DENSE = ("thirty", "hundred")
+CROWD = ("joint", ORACLE, ORACLE_TRUE)
 ABLATION = (
     "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
     "sort3d:max_age=3", "svt",
@@ -52,11 +57,12 @@ def make_suite(
     seeds: int = 1,
     model: Path | None = None,
     models: Path | None = None,
+    edition: int = EDITION,
 ) -> Suite:
     """Return the suite of a sub-command, with the caller's methods and scenes where given.
 
     ``seeds`` schools of each SynFish scene are run; 3D-ZeF has the fish it has. ``model`` is the network of methods
-    that have one; ``models`` a folder of networks to compare, in place of methods.
+    that have one; ``models`` a folder of networks to compare, in place of methods; ``edition`` that of SynFish.
     """
     if models is not None:
         variants = ablation_variants(models)
@@ -65,7 +71,9 @@ def make_suite(
     else:
         # The shipped network is for three cameras, 3D-ZeF has two.
         usual = tuple(m for m in PAPER if m != "paper" or name != "zef" or model is not None)
-        defaults = {"peers": PEERS, "ablation": ABLATION, "stages": STAGES}.get(name, usual)
+        defaults = {"peers": PEERS, "ablation": ABLATION, "stages": STAGES, "crowd": CROWD, "cmc": ("joint",)}.get(
+            name, usual
+        )
         variants = tuple(parse_variant(m) for m in methods or defaults)
     variants = with_model(variants, model)
     title, gate = TITLES[name], GATE_SYNFISH
@@ -75,6 +83,12 @@ def make_suite(
         variants = tuple(replace(v, settings=ZEF_SETTINGS.get(v.method, {}) | v.settings) for v in variants) + tuple(
             Variant(f"published-{p}", f"published-{p}") for p in PUBLISHED
         )
+    elif name == "cmc":
+        gate = GATE_M
+        specs = [SceneSpec(s, "cmc") for s in scenes or PEOPLE]
+        variants += (Variant(PUBLISHED_PEOPLE, PUBLISHED_PEOPLE),)
+    elif name == "crowd":
+        specs = [SceneSpec(s, "crowd") for s in scenes or half_of("report")]
     elif name == "robustness":
         specs = []
         for base in scenes or SYNFISH_TEST:
@@ -84,14 +98,20 @@ def make_suite(
     else:
         default = {"density": DENSE, "speed": ("test1", "test4", *DENSE)}.get(name, SYNFISH_TEST)
         specs = [SceneSpec(s) for s in scenes or default]
+    if name not in FOUND:
+        specs = [replace(spec, edition=edition) for spec in specs]
     for spec in specs:
         check_scene(spec)
-    if name != "zef":
+    if name not in FOUND:
         specs = [replace(spec, seed=seed) for spec in specs for seed in range(seeds)]
     return Suite(name, title, tuple(dict.fromkeys(specs)), variants, gate, source)
 
 
+FOUND = ("zef", "cmc", "crowd")
+"""Suites that have the animals that they have, whatever the number of seeds."""
 TITLES = {
+    "crowd": "Crowds drawn at random",
+    "cmc": "People who hide each other (CMC)",
     "synfish": "SynFish test scenes",
     "zef": "3D-ZeF zebrafish, with refraction",
     "robustness": "Robustness to calibration and detection noise",

@@ -13,6 +13,9 @@ from .paper import ABLATION_ROWS, WEIGHTS
 from .zef import PUBLISHED
 
 ORACLE = "oracle"
+ORACLE_TRUE = "oracle-true"
+ORACLES = (ORACLE, ORACLE_TRUE)
+"""Told which detections belong together; the second also where the middle of each animal is in its detections."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def parse_variant(text: str) -> Variant:
 
 def check_variant(variant: Variant) -> None:
     """Refuse a method that is not known, or a setting it does not have."""
-    if variant.method == ORACLE:
+    if variant.method in ORACLES:
         make_settings(KalmanSettings, variant.settings, f"method {ORACLE}")
     elif not variant.method.startswith("published-"):
         make_settings(method_class(variant.method).Settings, variant.settings, f"method {variant.method}")
@@ -69,7 +72,7 @@ def with_model(variants: Sequence[Variant], model: Path | None) -> tuple[Variant
 
 
 def _takes_model(variant: Variant) -> bool:
-    own = variant.method == ORACLE or variant.method.startswith("published-")
+    own = variant.method in ORACLES or variant.method.startswith("published-")
     return not own and "model" in setting_names(method_class(variant.method).Settings)
 
 
