@@ -27,10 +27,11 @@ from trackfish3d.synfish.rigs import common_point
 WET = ("tank", "pool")
 # twenty draws of faults; the whole set repeats them
 FAULTS = (
-    "clock", "clock", "clock", "clock", "missing water", "missing water", "wrong water", "swapped", "swapped",
-    "camera twice", "frozen", "dead", "no parallax", "focal of two", "focal of many", "pose", "pose",
-    "no common moment", "noise", "detections twice",
+    "clock 1-7", "clock 8-29", "clock 30-199", "clock 200-500", "missing water", "missing water", "wrong water",
+    "needless water", "swapped", "swapped", "camera twice", "frozen", "dead", "no parallax", "focal of two",
+    "focal of many", "pose", "no common moment", "noise", "detections twice",
 )  # fmt: skip
+SMALL = "clock, small"
 
 
 def true_error(rig: CameraRig, pixels: Array) -> float:
@@ -51,14 +52,21 @@ def faulty_case(number: int) -> Case:
     """The faulty recording of this number: drawn anew until the fault matters.
 
     A fault of calibration, clock or naming matters if it makes true pairs of detections three times as wrong as
-    they were and wrong by 3 px, and a clock's if it also moves animals by 0.15 body lengths; every fifth clock is
-    left as small as it comes, and reported apart.
+    they were and wrong by 3 px, and a clock's if it also moves animals by 0.15 body lengths.
     """
-    fault = FAULTS[number % len(FAULTS)]
+    return _drawn(FAULTS[number % len(FAULTS)], number, 12)
+
+
+def small_case(number: int) -> Case:
+    """A recording with a clock that is off by too little to matter."""
+    return _drawn(SMALL, number, 13)
+
+
+def _drawn(fault: str, number: int, stream: int) -> Case:
     for trial in range(200):
-        rng = np.random.default_rng([number, trial, 12])
+        rng = np.random.default_rng([number, trial, stream])
         plan = _faulty_plan(fault, draw_plan(rng, 10_000 + 200 * number + trial), rng)
-        case = spoil(fault, film(plan), rng, small=fault == "clock" and number % 5 == 0)
+        case = spoil(fault, film(plan), rng)
         if case is not None:
             return case
     raise InputError(f"fault {number} ({fault}): no draw of 200 matters")
@@ -70,7 +78,10 @@ def _faulty_plan(fault: str, plan: Plan, rng: np.random.Generator) -> Plan:
         plan = replace(plan, pace="burst")
     plan = replace(plan, frames=plan.frames if plan.frames >= 60 else log_uniform(rng, 60, 2000), step=1)
     if "water" in fault:
-        plan = replace(plan, rig=str(rng.choice(WET)))
+        plan = replace(plan, rig=str(rng.choice(WET)), dry=fault == "needless water")
+    if fault.startswith("clock"):
+        plan = replace(plan, dry=rng.random() < 0.4)  # missing water could be blamed where the calibration has none
+        plan = replace(plan, frames=max(plan.frames, log_uniform(rng, min(3 * _delays(fault)[0], 1500), 2000)))
     if fault == "focal of two":
         plan = replace(plan, rig=str(rng.choice(["tank", "random", "pool"])), cameras=2)
     if fault == "focal of many":
@@ -80,15 +91,23 @@ def _faulty_plan(fault: str, plan: Plan, rng: np.random.Generator) -> Plan:
     return plan
 
 
-def spoil(fault: str, shot: Film, rng: np.random.Generator, small: bool = False) -> Case | None:
+def _delays(fault: str) -> tuple[int, int]:
+    """Least and largest delay of a fault of the clock, frames."""
+    if fault == SMALL:
+        return 1, 300
+    low, high = fault.removeprefix("clock ").split("-")
+    return int(low), int(high)
+
+
+def spoil(fault: str, shot: Film, rng: np.random.Generator) -> Case | None:
     """Put a fault into a film; None if it would not matter."""
     rig, plan = shot.rig, shot.plan
     who = int(rng.integers(len(rig)))
     name, words = rig[who].name, describe(plan)
-    if fault == "clock":
-        return _late(shot, who, rng, small)
-    if fault in ("missing water", "wrong water", "focal of two", "focal of many", "pose"):
-        wrong = _miscalibrated(fault, rig, who, rng)
+    if fault.startswith("clock"):
+        return _late(fault, shot, who, rng)
+    if fault in ("missing water", "wrong water", "needless water", "focal of two", "focal of many", "pose"):
+        wrong = _miscalibrated(fault, shot, who, rng)
         bad, fine = true_error(wrong, shot.pixels), true_error(rig, shot.pixels)
         guilty = rig.names if "water" in fault else (name,)
         return Case(wrong, detections_of(shot), fault, words, guilty) if bad > max(3 * fine, 3.0) else None
@@ -120,10 +139,10 @@ def spoil(fault: str, shot: Film, rng: np.random.Generator, small: bool = False)
     return Case(rig, twice, "detections twice", words)
 
 
-def _late(shot: Film, who: int, rng: np.random.Generator, small: bool) -> Case | None:
-    """One camera early or late by 1 to 300 frames, at most half of the recording."""
-    shift = int(rng.choice([-1, 1])) * log_uniform(rng, 1, 300)
-    if abs(shift) > shot.plan.frames // 2:
+def _late(fault: str, shot: Film, who: int, rng: np.random.Generator) -> Case | None:
+    """One camera early or late; films of one length have at least a quarter in common."""
+    shift = int(rng.choice([-1, 1])) * log_uniform(rng, *_delays(fault))
+    if abs(shift) > 3 * shot.plan.frames // 7:
         return None
     frames = shot.plan.frames
     inside = np.arange(frames)[(np.arange(frames) + shift >= 0) & (np.arange(frames) + shift < frames)]
@@ -132,7 +151,7 @@ def _late(shot: Film, who: int, rng: np.random.Generator, small: bool) -> Case |
     _, _, length = rig_and_water(shot.plan, np.random.default_rng([shot.plan.seed, 1]))
     way = np.median(np.linalg.norm(shot.position[inside + shift] - shot.position[inside], axis=-1)) / length
     matters = way > 0.15 and true_error(shot.rig, moved) > max(3 * true_error(shot.rig, shot.pixels), 3.0)
-    if matters == small:
+    if matters == (fault == SMALL):
         return None
     found = detections_of(shot).shifted([shift if c == who else 0 for c in range(len(shot.rig))])
     if rng.random() < 0.7:  # films of one length, each numbered from its own beginning; else numbers tell the shift
@@ -140,12 +159,15 @@ def _late(shot: Film, who: int, rng: np.random.Generator, small: bool) -> Case |
         found = found.select((found.frame >= first) & (found.frame < last))
     words = f"{describe(shot.plan)} late {shift} ({way:.2f} body lengths)"
     slack = int(0.1 / max(way / abs(shift), 1e-9))
-    return Case(shot.rig, found, "clock", words, (shot.rig[who].name,), shift, small, slack)
+    return Case(shot.rig, found, fault, words, (shot.rig[who].name,), shift, slack)
 
 
-def _miscalibrated(fault: str, rig: CameraRig, who: int, rng: np.random.Generator) -> CameraRig:
+def _miscalibrated(fault: str, shot: Film, who: int, rng: np.random.Generator) -> CameraRig:
+    rig = shot.rig
     if fault == "missing water":
         return rig.without_water()
+    if fault == "needless water":
+        return rig_and_water(replace(shot.plan, dry=False), np.random.default_rng([shot.plan.seed, 1]))[0]
     cameras = list(rig)
     if fault == "wrong water":
         move = (

@@ -44,6 +44,7 @@ class Plan:
     step: int
     first: int
     seed: int
+    dry: bool = False  # filmed without the water of the rig
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,6 @@ class Case:
     plan: str
     guilty: tuple[str, ...] = ()
     late: int = 0
-    small: bool = False
     slack: int = 0
 
 
@@ -116,10 +116,11 @@ def pool_rig(cameras: int, rng: np.random.Generator) -> CameraRig:
 
 def rig_and_water(plan: Plan, rng: np.random.Generator) -> tuple[CameraRig, Water, float]:
     """Return the rig, the box where the animals are, and their length."""
-    if plan.rig == "tank":
-        return tank_rig(), tank_water(), 3.5
-    if plan.rig == "pool":
-        return pool_rig(plan.cameras, rng), Water(np.array([-14.0, -14, -15]), np.array([14.0, 14, -0.5])), 3.0
+    if plan.rig in ("tank", "pool"):
+        rig = tank_rig() if plan.rig == "tank" else pool_rig(plan.cameras, rng)
+        pool = Water(np.array([-14.0, -14, -15]), np.array([14.0, 14, -0.5]))
+        water, length = (tank_water(), 3.5) if plan.rig == "tank" else (pool, 3.0)
+        return rig.without_water() if plan.dry else rig, water, length
     if plan.rig == "paper":
         rig = paper_rig(int(rng.integers(7)))
     else:
@@ -233,13 +234,14 @@ def _simulated(number: int, rng: np.random.Generator) -> Case:
     rig, fish = (tank_rig() if two else paper_rig(number % 7)), int(rng.integers(3, 9))
     water = tank_water() if two else Water.around(common_point(rig), np.array([8.0, 8.0, 6.0]))
     frames = int(rng.integers(60, 300))
-    school = simulate_school(preset("tank" if two else "milling"), water, fish, frames, number)
+    style = "tank" if two else str(rng.choice(["milling", "open", "startle"]))
+    school = simulate_school(preset(style), water, fish, frames, number)
     seen, _ = observe(school, rig, make_detector("detector" if rng.random() < 0.7 else "ideal", fish, len(rig), number))
     kind = str(rng.choice(["boxes", "points", "masks"]))
     if kind != "masks":
         box = () if kind == "points" else (seen.x1, seen.y1, seen.x2, seen.y2)
         seen = Detections.build(rig.names, seen.frame, seen.camera, seen.u, seen.v, *box)
-    return Case(rig, seen, "none", f"simulator {'tank' if two else 'paper'} {fish} x {frames} {kind}")
+    return Case(rig, seen, "none", f"simulator {style} {fish} x {frames} {kind}")
 
 
 def describe(plan: Plan) -> str:

@@ -139,7 +139,9 @@ def test_detections_that_have_nothing_to_do_with_each_other(tmp_path):
 
 
 def test_one_camera_and_no_detections_are_said(tmp_path):
-    assert "only one camera" in examined(tmp_path, ring(1)).problems[0]
+    alone = examined(tmp_path, ring(1))
+    assert alone.problems == ()
+    assert "because there is only one camera" in alone.notes[0]
     rig = ring(2)
     dark = film(rig)
     dark = Recording.create(tmp_path / "dark", rig, detections=dark.select(dark.camera == 0))

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from trackfish3d.cameras import CameraRig
+from trackfish3d.cli.app import app
 from trackfish3d.health import examine
 from trackfish3d.health.agreement import Sample, ViewErrors
 from trackfish3d.health.delay import follow, measure_delay
@@ -70,7 +72,7 @@ def test_at_one_speed_a_delay_cannot_be_told_from_a_lean():
     assert abs(delay.frames) < 5 * delay.error
 
 
-@pytest.mark.parametrize("late", [30, -120])
+@pytest.mark.parametrize("late", [8, 30, -120, 250])
 def test_a_clock_far_off_is_found(tmp_path, late):
     health = verdict(tmp_path, ring(3), film(ring(3), frames=600, late=(0, late, 0)))
     assert kinds(health) == ["clock"]
@@ -105,6 +107,94 @@ def test_animals_that_rest_are_good_and_their_clocks_unknown(tmp_path):
     )
     assert health.problems == ()
     assert any("whether the clocks agree" in n for n in health.notes)
+
+
+def points_of(found):
+    return Detections.build(found.cameras, found.frame, found.camera, found.u, found.v)
+
+
+@pytest.mark.parametrize("lean", [(0.05, -0.05), (-0.06, 0.03)])
+def test_points_without_boxes_are_no_late_clock(tmp_path, lean):
+    rig = tank(water=True)
+    assert kinds(verdict(tmp_path, rig, points_of(leaning(rig, lean)))) == []
+
+
+def test_the_delay_does_not_know_which_way_time_runs(tmp_path):
+    found = film(ring(2), frames=200, late=(0, 4))
+    back = Detections.build(ring(2).names, 500 - found.frame, found.camera, found.u, found.v)
+    said = [verdict(tmp_path / str(k), ring(2), f).findings[0] for k, f in enumerate((points_of(found), back))]
+    assert [f.late_frames for f in said] == [4, -4]
+
+
+def test_a_delay_is_told_without_the_lean_that_adds_to_it(tmp_path):
+    rig = tank(water=True)
+    health = verdict(tmp_path, rig, leaning(rig, (0.06, -0.06), late=40, frames=400))
+    assert kinds(health) == ["clock"]
+    assert abs(health.findings[0].late_frames - 40) <= 1  # the least error is at another shift
+
+
+def test_a_delay_as_small_as_leans_are_is_called_neither_clock_nor_calibration(tmp_path):
+    rig = tank(water=True)
+    health = verdict(tmp_path, rig, leaning(rig, (0.06, -0.06), late=16, frames=400))
+    assert kinds(health) == []
+    assert "or its centroids lean along the body" in health.notes[0]
+
+
+def test_in_a_crowd_that_moves_a_late_camera_is_found(tmp_path):
+    health = verdict(tmp_path, ring(3), film(ring(3), fish=28, frames=200, late=(0, 0, 12)))
+    assert kinds(health) == ["clock"]
+    assert health.findings[0].late_frames == 12
+
+
+def test_films_of_different_days_are_given_no_clock(tmp_path):
+    one, other = (film(ring(2), frames=500, seed=k) for k in (1, 2))
+    parts = [(f.select(f.camera == c)) for c, f in enumerate((one, other))]
+    columns = [np.concatenate([getattr(p, k) for p in parts]) for k in ("frame", "camera", "u", "v")]
+    health = verdict(tmp_path, ring(2), Detections.build(ring(2).names, *columns))
+    assert set(kinds(health)) <= {"disagree"}
+    assert "agree" in health.findings[0].text  # that they do not, or that it cannot be told
+
+
+def test_water_that_is_not_there_is_noticed_by_two_cameras(tmp_path):
+    assert kinds(verdict(tmp_path, tank(water=True), film(tank(water=False)))) == ["water wrong"]
+
+
+def test_a_pair_that_never_saw_anything_together_decides_nothing(tmp_path):
+    found = film(ring(3), frames=200)
+    kept = ~((found.camera == 0) & (found.frame >= 100)) & ~((found.camera == 2) & (found.frame < 105))
+    kept |= found.frame % 25 == 0
+    some = found.select(kept & ~((found.camera == 0) & (found.frame >= 100)))
+    health = verdict(tmp_path, ring(3), some)
+    assert not [
+        f for f in health.findings if f.kind in ("clock", "disagree", "calibration", "water missing", "swapped")
+    ]
+    assert "nan" not in " ".join([*health.problems, *health.notes, health.summary])
+
+
+def test_what_cannot_be_told_is_said_and_no_fault(tmp_path):
+    recording = Recording.create(tmp_path / "rec", ring(2), detections=film(ring(2), frames=3))
+    result = CliRunner().invoke(app, ["check", str(recording.folder)])
+    assert result.exit_code == 0
+    assert "cannot tell much, because two cameras saw something together in 3 frames only" in result.output
+    assert "nothing wrong was found" in result.output
+    assert "good" not in result.output
+
+
+def test_what_is_inferred_comes_with_its_probability(tmp_path):
+    rig = random_rig(4, 0, target=np.array([0.0, 0.0, 6.0]))
+    found = film(rig)
+    order = np.array([0, 3, 2, 1])
+    faulty = {
+        "clock": (ring(2), film(ring(2), late=(0, 4))),
+        "water missing": (tank(water=False), film(tank(water=True))),
+        "calibration": (ring(4, turn=(2, 1.0)), film(ring(4))),
+        "swapped": (rig, Detections.build(rig.names, found.frame, order[found.camera], found.u, found.v)),
+    }
+    for kind, (calibrated, seen) in faulty.items():
+        finding = verdict(tmp_path / kind, calibrated, seen).findings[0]
+        assert finding.kind == kind
+        assert 0.5 < finding.probability < 1
+        assert f"{min(round(100 * finding.probability), 99)} % sure" in finding.text
 
 
 def test_swapped_films_are_named(tmp_path):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..cameras import Camera, triangulate_rays
 from ..cameras.residuals import fans, meet
+from ..core.compiled import KERNEL
 from ..maths.assignment import assign
 from ..recordings import Detections
 
@@ -151,7 +152,7 @@ def pair_errors(sample: Sample, a: ViewErrors, b: ViewErrors, shift: int = 0, ro
     return Matches(error, a.row[first], b.row[second], block)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # type: ignore[no-untyped-def]
     most = 0
     for k in range(len(begin_a)):
@@ -179,7 +180,7 @@ def _match(ray_a, fan_a, begin_a, end_a, ray_b, fan_b, begin_b, end_b, cap):  # 
     return error[:n], first[:n], second[:n], block[:n]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _errors(ray, fan, begin, end, others, first, last):  # type: ignore[no-untyped-def]
     """(N, M) pixel error of each pair in the view of the first."""
     n, m = end - begin, last - first
@@ -204,7 +205,7 @@ def offsets_px(a: ViewErrors, i: NDArray[np.int64], b: ViewErrors, j: NDArray[np
     return np.asarray(_offsets(a.ray, a.fan, i, b.ray, j))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _offsets(ray_a, fan_a, i, ray_b, j):  # type: ignore[no-untyped-def]
     out = np.empty((len(i), 2))
     du, dv, gap, error = np.empty(1), np.empty(1), np.empty(1, np.float32), np.empty(1, np.float32)

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..cameras import Camera
 from .agreement import pair_errors, typical
-from .clock import Shift, Table, find_shift
+from .clock import Shift, Table, certain, find_shift, without_lean
+from .delay import follow
 from .evidence import Evidence
 from .refit import Refit, focal, planes, pose_and_focal, refit
 from .water import WaterFit, guess_water
@@ -93,7 +94,9 @@ def clocks(e: Evidence, table: Table) -> list[Explanation]:
         a, b = min(c, reference), max(c, reference)
         errors = table[a, b]
         lost = e.by_chance((a, b)) or e.out_of_time((a, b))
-        shift = find_shift(e.sample, e.views[reference], e.views[c], errors if c > reference else errors[::-1], lost)
+        chance = e.other_time[a, b]
+        errors = errors if c > reference else errors[::-1]
+        shift = find_shift(e.sample, e.views[reference], e.views[c], errors, lost, chance)
         if shift is None:
             continue
         found.append(Explanation("clock", shift.after_px, (c,), shift=shift))
@@ -118,7 +121,12 @@ def _with_all(e: Evidence, x: Explanation, others: list[int]) -> Explanation | N
     best = int(np.argmin(errors))
     if not errors[best] < 0.9 * error(0):
         return None
-    shift = replace(x.shift, late=near[best], before_px=error(0), after_px=errors[best])
+    late, delay = without_lean(e.sample, [e.views[d] for d in others], mine, near[best], follow(e.sample, mine))
+    if late == 0:
+        return None
+    # what one pair was sure of, all must be: leans of two cameras alone could have made it
+    sure = x.shift.sure and (x.shift.far or certain(delay, late, error(0), errors[best]))
+    shift = replace(x.shift, late=late, before_px=error(0), after_px=errors[best], sure=sure)
     return replace(x, after_px=errors[best], shift=shift)
 
 

@@ -27,13 +27,15 @@ Ints = NDArray[np.int64]
 class Delay:
     """By how many frames view b is late, with its standard error; NaN where motion says nothing.
 
-    ``halves``: the same from either half of the recording; ``blocks``: pieces of independent evidence;
-    ``way``: what animals move in a frame, in diagonals of a detection.
+    ``halves``: the same from either half of the recording; ``animals``: from either half of the animals, as far as they
+    could be followed, each with its standard error; ``blocks``: pieces of independent evidence; ``way``: what animals
+    move in a frame, in diagonals of a detection.
     """
 
     frames: float
     error: float
     halves: tuple[float, float] = (np.nan, np.nan)
+    animals: tuple[tuple[float, float], ...] = ()
     blocks: int = 0
     way: float = 0.0
 
@@ -45,21 +47,24 @@ def measure_delay(sample: Sample, a: ViewErrors, b: ViewErrors, shift: int, link
     """Delay of view `b` against `a`, near `shift`; `links` (N,) as `follow` makes them for `b`."""
     matches = pair_errors(sample, a, b, shift)
     matches = matches.select(matches.error < 0.99 * sample.cap_px)
-    r, w, h, speed, block = _regressors(sample, a, b, matches, links)
+    r, w, h, speed, block, animal = _regressors(sample, a, b, matches, links)
     if len(r) < 8:
         return UNKNOWN
     weight = _robust(r, w, h)
     whole = _fit(r, w, h, speed, block, weight)
     middle = np.median(block)
     way = float(np.median(speed)) / sample.size_px
-    halves = [_fit(r[m], w[m], h[m], speed[m], block[m], weight[m])[0] for m in (block <= middle, block > middle)]
-    return Delay(shift + whole[0], whole[1], (shift + halves[0], shift + halves[1]), len(np.unique(block)), way)
+    parts = [block <= middle, block > middle, animal % 2 == 0, animal % 2 == 1]
+    fits = [_fit(r[m], w[m], h[m], speed[m], block[m], weight[m]) for m in parts]
+    halves = (shift + fits[0][0], shift + fits[1][0])
+    animals = tuple((shift + fit[0], fit[1]) for fit in fits[2:])
+    return Delay(shift + whole[0], whole[1], halves, animals, len(np.unique(block)), way)
 
 
 def _regressors(
     sample: Sample, a: ViewErrors, b: ViewErrors, matches: Matches, links: Ints
-) -> tuple[Array, Array, Array, Array, Ints]:
-    """Misses r, motions w (px a frame), leans h (px a body length), speeds (px a frame), blocks of time; all (M,)."""
+) -> tuple[Array, Array, Array, Array, Ints, Ints]:
+    """(M,) each: misses r, motions w (px a frame), leans h (px a body length), speeds (px a frame), times, animals."""
     i, j = np.searchsorted(a.row, matches.first), np.searchsorted(b.row, matches.second)
     pixel = sample.detections.centroids[b.row]
     after, ago, noise = _before_and_after(pixel, links, j)
@@ -76,7 +81,7 @@ def _regressors(
         r = (miss * motion).sum(1) / w
         h = sample.sizes[rows[j]] * w / speed
     use = np.isfinite(r) & np.isfinite(h) & (speed * span[:, 0] > 5 * noise) & (w > 0)
-    return r[use], w[use], h[use], speed[use], a.frame[i[use]] // (_BLOCK * sample.step)
+    return r[use], w[use], h[use], speed[use], a.frame[i[use]] // (_BLOCK * sample.step), _chains(links)[j[use]]
 
 
 def _before_and_after(pixel: Array, links: Ints, j: Ints) -> tuple[Ints, Ints, float]:
@@ -128,6 +133,20 @@ def _fit(r: Array, w: Array, h: Array, speed: Array, block: Ints, weight: Array)
     leans = np.stack([LEAN * h, LEAN_CHANGE * h * np.tanh((speed - middle) / scale)], 1)
     feigned = (bread @ (weighted @ leans))[0]
     return float(estimate[0]), float(np.sqrt(between[0, 0] + (feigned**2).sum() + 1e-6))
+
+
+@njit(cache=True)
+def _chains(links):  # type: ignore[no-untyped-def]
+    """(N,) number of the chain that each detection is of: links lead forwards."""
+    chain = np.full(len(links), -1, np.int64)
+    count = 0
+    for i in range(len(links)):
+        if chain[i] < 0:
+            chain[i] = count
+            count += 1
+        if links[i] >= 0:
+            chain[links[i]] = chain[i]
+    return chain
 
 
 def follow(sample: Sample, view: ViewErrors) -> Ints:

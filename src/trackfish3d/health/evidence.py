@@ -107,7 +107,8 @@ class Evidence:
             soon = _nearest_way(view.frame, pixel, frames, frames + self.sample.step)
             later = _nearest_way(view.frame, pixel, frames, np.roll(frames, len(frames) // 2))
             if np.isfinite(soon) and np.isfinite(later):
-                moved.append(later > 2 * soon + 2.0)
+                fast = soon > max(6.0, 0.08 * self.sample.size_px)  # in a crowd another is near at any time
+                moved.append(fast or later > 2 * soon + 2.0)
         return not any(moved)
 
     @cached_property
@@ -130,6 +131,10 @@ class Evidence:
     def out_of_time(self, pair: Pair) -> bool:
         """Whether a pair agrees hardly better than views of other times, though animals move."""
         return bool(self.error[pair] > _CHANCE * self.other_time[pair]) and not self.rests
+
+    def at_any_time(self, pair: Pair) -> bool:
+        """Whether views of other times agree as well, though animals move: of a crowd, or in few frames, they may."""
+        return bool(self.error[pair] > max(0.9 * self.other_time[pair], 2.0)) and not self.rests
 
     def suspicious(self, pair: Pair) -> bool:
         """Whether a pair's error is large enough to ask for its cause."""

@@ -18,7 +18,8 @@ def keep_verdict(folder: Path, health: Health) -> None:
     health : what was found.
     """
     with atomic_path(folder / CHECK) as temporary:
-        temporary.write_text(json.dumps({"problems": health.problems}, indent=1) + "\n", encoding="utf-8")
+        said = {"problems": health.problems, "notes": health.notes}
+        temporary.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
 def kept_problems(folder: Path) -> list[str]:
@@ -28,8 +29,22 @@ def kept_problems(folder: Path) -> list[str]:
     ----------
     folder : of the recording.
     """
+    return _kept(folder, "problems")
+
+
+def kept_notes(folder: Path) -> list[str]:
+    """Return what the last examination could not tell, a line each; none where there was none.
+
+    Parameters
+    ----------
+    folder : of the recording.
+    """
+    return _kept(folder, "notes")
+
+
+def _kept(folder: Path, what: str) -> list[str]:
     try:
-        said = json.loads((folder / CHECK).read_text(encoding="utf-8"))["problems"]
+        said = json.loads((folder / CHECK).read_text(encoding="utf-8"))[what]
         return [" ".join(str(line).split()) for line in said]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras import Camera, CameraRig
+from ..core.drawing import plain_text
 from ..core.files import atomic_path
 from ..recordings import Detections
 from .agreement import Sample, ViewErrors, meeting_points, pair_errors
@@ -31,6 +32,7 @@ def animals(rig: CameraRig, detections: Detections, frames: int = 60) -> Array:
     return np.concatenate(points)
 
 
+@plain_text
 def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
     """Write a PNG: the rig in 3D, and along each world axis."""
     figure = rig_figure(rig, points)
@@ -38,6 +40,7 @@ def draw_rig(rig: CameraRig, points: Array, path: str | Path) -> None:
         figure.savefig(temporary, dpi=90, format="png")
 
 
+@plain_text
 def rig_figure(rig: CameraRig, points: Array) -> "Figure":
     """Draw the rig in 3D, and along each world axis; ``points`` (N, 3) show where the animals are, world units."""
     from matplotlib.figure import Figure

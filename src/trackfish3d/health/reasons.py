@@ -22,10 +22,12 @@ from .water import WaterFit
 _LEAST_FRAMES = 5
 _LEAST_ANGLE = 1.0  # degrees between two rays below which they tell no depth
 _LEAST_PLACES = 1.8  # of animals, a body apart, without which a wrong camera looks like wrong detections
+_WORTH_DOUBT_PX = 3.0  # error of animals at one place that is worth a word
 _WORTH_PX = 1.0  # error below which nobody asks for water
 _ALONE = 0.97  # probability of an explanation without a rival
+_ALIKE = 1.5  # times the error that is left: two causes fit alike
 _EXPLAINS = 0.6  # of the error may be left when a cause is taken away
-_HANDICAP = {"swapped": 1.0, "clock": 1.0, "water missing": 0.7, "water wrong": 1.1, "focal": 1.15, "pose": 1.35}
+_HANDICAP = {"swapped": 0.6, "clock": 0.6, "water missing": 0.7, "water wrong": 1.1, "focal": 1.15, "pose": 1.35}
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,16 @@ def find_causes(e: Evidence, table: Table, offsets: dict[str, int]) -> Causes:
         explanations += [x for x in (swapped(e), *water_moved(e), *calibration(e)) if x is not None]
     explanations += [guess] if guess is not None else []
     accepted = sorted((x for x in explanations if _explains(e, x) and not _by_chance(e, x)), key=_rank)
-    if accepted:
+    if accepted and not _clock_instead(accepted[0], late):
         return Causes(_say(e, accepted, offsets), water)
-    return Causes(_left_over(e, late), water)
+    return Causes(_left_over(e, late, explanations), water)
+
+
+def _clock_instead(best: Explanation, late: list[Explanation]) -> bool:
+    """Whether a clock that was not shown would do what another calibration does: then neither is advised."""
+    if best.kind != "calibration" or best.refit is None:
+        return False
+    return any(x.after_px < _ALIKE * best.refit.after_px for x in late)
 
 
 def _key(x: Explanation) -> str:
@@ -82,11 +91,16 @@ def _explains(e: Evidence, x: Explanation) -> bool:
         return bool(after < 0.7 * before and before - after > 0.3)
     if x.also == "none" and len(e.rig) > 2:
         return bool(after < 0.75 * before and before - after > 0.25)
+    if x.also == "none":  # with two cameras centroids that lean along few bodies could feign it
+        return bool(after < 0.4 * before and before - after > 1.2 and e.places > 2.5)
+    if x.kind == "swapped" and all(e.out_of_time(p) for p in e.pairs if set(p) & set(x.cameras)):
+        return bool(after < _EXPLAINS * before)
     worth = max(3.5, 0.04 * e.sample.size_px, 0.0013 * e.sample.diagonal_px)  # good calibrations have so much
     others = [error for pair, error in e.error.items() if not set(pair) & set(x.cameras) and np.isfinite(error)]
     if x.kind == "calibration" and others and np.median(others) < 0.5 * before:
         worth *= 0.5
-    return bool(after * _HANDICAP[_key(x)] < _EXPLAINS * before and before - after > 1.0 and before > worth)
+    handicap = max(_HANDICAP[_key(x)], 1.0)
+    return bool(after * handicap < _EXPLAINS * before and before - after > 1.0 and before > worth)
 
 
 def _by_chance(e: Evidence, x: Explanation) -> bool:
@@ -170,8 +184,8 @@ def _recalibrate(e: Evidence, x: Explanation, probability: float, rival: str) ->
     return Finding("calibration", f"{text} ({percent(probability)} sure{rival})", names, True, probability)
 
 
-def _left_over(e: Evidence, late: list[Explanation]) -> list[Finding]:
-    """Say what is left when no cause was found."""
+def _left_over(e: Evidence, late: list[Explanation], denied: list[Explanation]) -> list[Finding]:
+    """Say what is left when no cause was found; `denied`: causes that did not pass."""
     known = [p for p in e.pairs if np.isfinite(e.error[p])]
     lost = [p for p in known if e.by_chance(p)]
     if known and len(lost) * 2 > len(known):
@@ -187,6 +201,13 @@ def _left_over(e: Evidence, late: list[Explanation]) -> list[Finding]:
     if e.places < _LEAST_PLACES and any(e.error[p] > 0.04 * e.sample.size_px + 3 for p in known):
         what = f"whether calibration or detections are off ({e.overall:.1f} px)"
         notes.append(doubt(f"{what}, because the animals are at one place"))
+    elif e.places < _LEAST_PLACES and e.as_is > _WORTH_DOUBT_PX:
+        would = [x for x in denied if x.kind.startswith("water") and x.after_px < 0.3 * e.as_is]
+        if would:
+            what = f"whether the water is right ({e.as_is:.1f} px as it is, {would[0].after_px:.1f} px otherwise)"
+            notes.append(doubt(f"{what}, because the animals are at one place"))
+    if not notes and 2 * sum(e.at_any_time(p) for p in known) > len(known):
+        notes.append(doubt(f"whether the cameras agree ({e.overall:.1f} px), because at other times they do as well"))
     if not notes and e.rests:
         notes.append(doubt("whether the clocks agree, because the animals hardly move"))
     return notes

@@ -12,7 +12,7 @@ from .agreement import Sample
 from .clock import SHIFTS, Table, shift_table
 from .evidence import Evidence
 from .facts import plain_facts
-from .findings import Finding
+from .findings import Finding, doubt
 from .intake import Activity, Intake, take_in
 from .reasons import find_causes
 from .water import WaterFit
@@ -65,6 +65,14 @@ class Health:
         """What is said without being wrong: that something cannot be told, and why."""
         return tuple(f.text for f in self.findings if not f.wrong)
 
+    @property
+    def summary(self) -> str:
+        """One line: what is wrong, or that nothing is; and what cannot be told."""
+        known = np.isfinite(self.typical_error_px)
+        agree = f"the cameras agree to {self.typical_error_px:.1f} px" if known else "the cameras were not compared"
+        fine = f"nothing wrong was found, {agree}" if self.notes or not known else f"good, {agree}"
+        return "; ".join([*(self.problems or (fine,)), *self.notes])
+
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON."""
         more = {"problems": self.problems, "notes": self.notes, "good": not self.problems}
@@ -88,7 +96,7 @@ def judge(recording: Recording, intake: Intake, frames: int = 200) -> Health:
     facts = plain_facts(rig, intake) if len(rig) > 1 else []
     if len(rig) < 2 or not len(sample.frames):
         if len(rig) < 2:
-            facts = [Finding("one camera", "only one camera: 3D needs two or more")]
+            facts = [doubt("anything about calibration or clocks, because there is only one camera: 3D needs two")]
         cameras = tuple(_camera(evidence, intake.activity[c], c, {}, 0) for c in range(len(rig)))
         return Health(cameras, np.nan, np.nan, np.nan, None, total, 0, shifts, tuple(facts))
     table = shift_table(sample, evidence.views)
