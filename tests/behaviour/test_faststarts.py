@@ -77,3 +77,18 @@ def test_short_and_empty_tracks_have_none():
     assert len(found_in(np.full((50, 2, 3), np.nan), 0.1)) == 0
     assert len(found_in(np.zeros((4, 1, 3)), 0.1)) == 0
     assert found_in(np.zeros((0, 0, 3)), 0.1).profile.shape == (0, 31)
+
+
+def test_the_onset_is_that_of_the_slow_first_frames():
+    """The body bends for four frames at a quarter of the acceleration before it shoots off."""
+    off = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        onset, push = 40, np.zeros((70, 3))
+        push[onset : onset + 4, 0], push[onset + 4 : onset + 7, 0] = 0.1, 0.4
+        step = np.array([0.0, 0.1, 0.0]) + np.cumsum(push, axis=0)
+        x = np.concatenate([np.zeros((1, 3)), np.cumsum(step, axis=0)])[:, None]
+        got = found_in(x + rng.normal(0, 0.01, x.shape), 0.01)
+        assert len(got) == 1
+        off.append(got.onset[0] - onset)
+    assert np.mean(np.abs(off) <= 1) >= 0.95

@@ -345,3 +345,30 @@ def test_the_geff_library_takes_it(recording: Recording, tmp_path: Path) -> None
     geff.validate_structure(tmp_path / "t.geff")
     graph, _ = geff.read(tmp_path / "t.geff")
     assert graph.number_of_nodes() == len(recording.tracks)
+
+
+def test_sleap_counts_the_pictures_that_a_film_holds(recording: Recording, tmp_path: Path) -> None:
+    sio = pytest.importorskip("sleap_io")
+    from fractions import Fraction
+
+    from tests.detection.worlds import encode, numbered_picture, read_number
+    from trackfish3d.media.video import Video
+
+    kept = [k for k in range(30) if not 5 <= k < 9]  # the camera lost four frames
+    film = encode(
+        recording.folder / "videos" / "top.mp4", (numbered_picture(k) for k in kept), pts=kept,
+        time_base=Fraction(1, 25), fps=25,
+    )  # fmt: skip
+    burnt = [read_number(p.grey) for p in Video.open(film).read()]
+    notes = export_tracks(recording, tmp_path / "t.slp", "slp")
+    assert "camera top: 4 frames have no picture, and no view in the file" in notes
+    labels = sio.load_slp(str(tmp_path / "t.slp"), open_videos=False)
+    (session,) = labels.sessions
+    seen = 0
+    for frame, group in session.frame_groups.items():
+        for camera in group.cameras:
+            if camera.name == "top":
+                picture = group.get_frame(camera).frame_idx
+                assert burnt[picture] == frame - 7  # what SLEAP shows is of that moment
+                seen += 1
+    assert seen == len([f for f in set(recording.tracks.frame.tolist()) if not 5 <= f - 7 < 9])

@@ -14,9 +14,13 @@ from trackfish3d.recordings.importers import FORMATS, import_truth, read_detecti
 from trackfish3d.recordings.importers.read import READERS
 
 from .fuzz import assert_input_error_or_fine, damaged
+from .pose_files import write_pose_table
 from .test_pose_importers import deeplabcut_frame, poses, sleap_labels
 from .worlds import make_rig, random_detections
 from .writers import write_coco, write_csv, write_mot
+
+pytest.importorskip("tables", reason="a file of every format is written, DeepLabCut's too")
+pytest.importorskip("sleap_io")
 
 RIG = make_rig()
 SUFFIX = {"csv": ".csv", "mot": ".txt", "coco": ".json", "parquet": ".parquet", "sleap": ".slp", "dltdv": ".csv"}
@@ -70,6 +74,7 @@ def valid(tmp_path_factory: pytest.TempPathFactory) -> Valid:
         "deeplabcut": (folder / "dlc.csv").read_bytes(),
         "d.slp": (folder / "d.slp").read_bytes(),
         "d.h5": (folder / "d.h5").read_bytes(),
+        "poses": write_pose_table(folder, poses(2, frames=3)).read_bytes(),
         "dltdv": b"pt1_cam1_X,pt1_cam1_Y,pt2_cam2_X,pt2_cam2_Y\n1,2,3,4\nNaN,NaN,5,6\n",
     }
     return Valid(files)
@@ -82,7 +87,9 @@ def read_quietly(path: Path, format: str | None, **options: object) -> None:
         read_detections({"top": path}, RIG, format, keypoint="mean", sort=True, **options)
 
 
-@pytest.mark.parametrize("format", [f for f in FORMATS if f not in ("yolo", "sleap")])
+@pytest.mark.parametrize(
+    "format", [f for f in FORMATS if f not in ("yolo", "sleap", "sleap-analysis", "openpose", "movement")]
+)
 @fuzzed
 @given(data=st.data(), sniffed=st.booleans())
 def test_damaged_files(tmp_path: Path, valid: Valid, format: str, data: st.DataObject, sniffed: bool) -> None:

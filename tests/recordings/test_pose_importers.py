@@ -59,11 +59,16 @@ def test_deeplabcut(tmp_path: Path, many: bool, kind: str) -> None:
         check(read_detections({"top": path}, RIG, keypoint=name, box_size=10), data, part)
 
 
-def test_deeplabcut_needs_a_choice_of_body_part(tmp_path: Path) -> None:
-    path = tmp_path / "d.csv"
-    deeplabcut_frame(poses(2), True).to_csv(path)
-    with pytest.raises(InputError, match="has 3 body parts; choose one of snout, body, tail with --keypoint"):
-        read_detections({"front": path}, RIG)
+def test_without_a_choice_all_parts_are_kept(tmp_path: Path) -> None:
+    path, data = tmp_path / "d.csv", poses(2)
+    deeplabcut_frame(data, True).to_csv(path)
+    back = read_detections({"front": path}, RIG)
+    seen = np.isfinite(data).all(-1)
+    assert back.skeleton is not None
+    assert back.skeleton.parts == tuple(PARTS)
+    assert len(back) == seen.any(-1).sum()
+    expected = data[seen.any(-1)]  # frames in order, animals in order
+    np.testing.assert_allclose(back.parts[np.isfinite(back.parts)], expected[seen[seen.any(-1)]].ravel(), rtol=1e-9)
     with pytest.raises(InputError, match="has no body part 'fin'"):
         read_detections({"front": path}, RIG, keypoint="fin")
 

@@ -3,6 +3,8 @@
 It sees the truth, so it is no `Method` and no name in the registry leads to it: only the benchmark calls it.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -46,6 +48,28 @@ def track_oracle(rig: CameraRig, detections: Detections, truth: Truth, settings:
     groups = true_groups(rig, detections, truth)
     tracks = groups_to_tracks(rig, detections, groups, link_by_kalman(ready, groups))
     return postprocess(tracks, settings.max_gap, settings.min_obs)
+
+
+def at_true_pixels(detections: Detections, truth: Truth) -> tuple[Detections, Truth]:
+    """Return detections moved to the true middle of the animals they show, one for each animal, and truth of these.
+
+    False detections are left out, and two animals merged into one detection get one each: the ceiling of a tracker that
+    knows how each animal is hidden.
+    """
+    if truth.detection is None or truth.u is None or truth.v is None:
+        raise InputError("oracle: this truth does not say which detection shows whom, and where")
+    animal, camera = np.nonzero(truth.detection >= 0)
+    order = np.lexsort((camera, truth.frame[animal]))
+    animal, camera = animal[order], camera[order]
+    old = truth.detection[animal, camera]
+    u, v = truth.u[animal, camera], truth.v[animal, camera]
+    wide, high = 0.5 * (detections.x2 - detections.x1)[old], 0.5 * (detections.y2 - detections.y1)[old]
+    moved = Detections.build(
+        truth.cameras, truth.frame[animal], camera, u, v, u - wide, v - high, u + wide, v + high, detections.score[old]
+    )
+    row = np.full(truth.detection.shape, -1, np.int64)
+    row[animal, camera] = np.arange(len(animal))
+    return moved, replace(truth, detection=row)
 
 
 def shown_by(truth: Truth, detections: Detections) -> Ints:

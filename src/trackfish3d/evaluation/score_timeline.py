@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from ..core.drawing import plain_text
 from ..core.files import atomic_path
 from .clear import MISSED, SWITCHED
 from .matching import Floats, Ints
@@ -24,6 +25,7 @@ _MOST_LABELLED_ANIMALS = 40
 _WIDTH_IN, _TOP_IN, _GAP_IN, _COUNTS_IN, _BOTTOM_IN = 12.0, 0.85, 0.15, 0.9, 0.85
 
 
+@plain_text
 def draw_timeline(scores: Scores, path: str | Path, title: str = "") -> None:
     """Write `timeline_figure` as a PNG, complete or not at all.
 
@@ -38,6 +40,7 @@ def draw_timeline(scores: Scores, path: str | Path, title: str = "") -> None:
         figure.savefig(temporary, format="png", metadata={"Software": None})
 
 
+@plain_text
 def timeline_figure(scores: Scores, title: str = "") -> Figure:
     """Draw one scene as a PNG: a bar for every true animal, coloured by the track that follows it.
 

@@ -155,7 +155,7 @@ class ScoreTable:
 
     def terminal(self, title: str = "") -> Table:
         """One line a score and one column a row of the table: many scores fit, and names may be long."""
-        table = Table(title=title or None, title_justify="left")
+        table = Table(title=escape(title) or None, title_justify="left")
         table.add_column("score")
         for name in self.rows:
             table.add_column(escape(name), justify="right", overflow="fold")

@@ -1,7 +1,7 @@
 """What detectors saw: one row for each animal in each view."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Columns
 from ..core.errors import InputError
+from .skeleton import Skeleton
 
 Array = NDArray[np.float64]
 NUMBERS = ("u", "v", "x1", "y1", "x2", "y2", "score")
 MOMENTS = ("area", "angle", "major", "minor")
+SCORE_SLACK = 0.1  # peaks of confidence maps pass 1 by a little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,6 +41,9 @@ class Detections(Columns):
     angle : (N,) of the mask's long axis, radians from image x towards y, in (-pi/2, pi/2].
     major : (N,) standard deviation along that axis, px.
     minor : (N,) standard deviation across it, px.
+    parts : (N, K, 3) u, v (px) and score of each part of ``skeleton``, NaN where it was not seen; None without poses.
+    part_variance : (N, K, 2) of u and v of each part as the pose tool gives it, px^2; None where it gives none.
+    skeleton : the parts' names; None without poses.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "camera")
@@ -57,6 +62,9 @@ class Detections(Columns):
     angle: Array | None = None
     major: Array | None = None
     minor: Array | None = None
+    parts: Array | None = None
+    part_variance: Array | None = None
+    skeleton: Skeleton | None = None
 
     @classmethod
     def build(
@@ -73,6 +81,9 @@ class Detections(Columns):
         score: ArrayLike | None = None,
         *,
         source: str = "detections",
+        parts: ArrayLike | None = None,
+        part_variance: ArrayLike | None = None,
+        skeleton: Skeleton | None = None,
         **moments: ArrayLike | None,
     ) -> "Detections":
         """Sort by frame and camera (stable) and check every column.
@@ -90,6 +101,9 @@ class Detections(Columns):
         y2 : (N,) bottom of the box, px.
         score : (N,) 0 to 1; 1 where it is not given.
         source : where they come from; errors name it and the row, counted from 0 as given.
+        parts : (N, K, 3) u, v and score of each part, NaN where it was not seen.
+        part_variance : (N, K, 2) of u and v of each part, px^2.
+        skeleton : of ``parts``.
         **moments : ``area``, ``angle``, ``major`` and ``minor`` of the masks, (N,) each.
         """
         n = len(np.asarray(frame))
@@ -105,6 +119,10 @@ class Detections(Columns):
             raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
         columns |= {k: m for k, m in moments.items() if m is not None}
         arrays = {k: _numbers(c, n, k, source) for k, c in columns.items()}
+        if parts is not None and skeleton is not None:
+            arrays["parts"] = checked_parts(parts, n, skeleton, source)
+            if part_variance is not None:
+                arrays["part_variance"] = np.asarray(part_variance, np.float64).reshape(n, len(skeleton), 2)
         frames = _integers(frame, "frame", source)
         index = _integers(camera, "camera", source)
         if len(index) != n:
@@ -120,6 +138,7 @@ class Detections(Columns):
             frames[order],
             index[order].astype(np.int16),
             **{k: a[order] for k, a in arrays.items()},
+            skeleton=skeleton if "parts" in arrays else None,
         )
 
     @classmethod
@@ -178,12 +197,14 @@ class Detections(Columns):
             return self
         columns: dict[str, Any] = self.columns() | {"frame": self.frame + move[self.camera]}
         order = self.order(columns, "detections")
-        return Detections(self.cameras, **{k: a[order] for k, a in columns.items()})
+        return replace(self, **{k: a[order] for k, a in columns.items()})
 
     def to_table(self) -> pa.Table:
         """As an Arrow table with camera names; numbers as float64, frames as int64."""
         columns = {}
         for name, array in self.columns().items():
+            if array.ndim > 1:
+                continue  # parts have a file of their own
             if name == "camera":
                 columns[name] = pa.DictionaryArray.from_arrays(pa.array(array), pa.array(self.cameras, pa.string()))
             else:
@@ -232,6 +253,20 @@ def camera_index(column: pa.ChunkedArray, cameras: Sequence[str], source: str) -
             raise InputError(f"{source}: unknown camera '{names[i]}'; the calibration has {', '.join(cameras)}")
         lookup[i] = list(cameras).index(names[i])
     return lookup[encoded.indices.to_numpy()] if len(encoded) else np.array([], np.int64)
+
+
+def checked_parts(value: ArrayLike, n: int, skeleton: Skeleton, source: str) -> Array:
+    """Parts (N, K, 3) with NaN in all three where one is unknown, and scores of 1 where they pass it by a little."""
+    try:
+        parts = np.array(value, dtype=np.float64).reshape(n, len(skeleton), 3)
+    except (ValueError, TypeError):
+        raise InputError(f"{source}: parts are not {len(skeleton)} times u, v, score in each of {n} rows") from None
+    parts[~np.isfinite(parts).all(-1)] = np.nan
+    score = parts[..., 2]
+    wild: NDArray[np.bool_] = np.asarray(((score < 0) | (score > 1 + SCORE_SLACK)).any(-1))
+    _reject(wild, "score of a part is outside 0..1", source)
+    np.minimum(score, 1.0, out=score)
+    return parts
 
 
 def _numbers(value: ArrayLike, n: int, name: str, source: str) -> Array:

@@ -3,12 +3,17 @@
 recording.toml      frame rate, first frame, number of frames, time offset of each camera
 cameras.toml        calibration
 detections.parquet  what the detector saw, frame numbers as each camera counted them
-videos/<camera>.mp4
+parts.parquet       the parts of each detection, where it is a pose: a row for a row
+videos/<camera>.mp4 (or .avi, ...; of a film in chapters the folder videos/<camera>)
 truth.parquet       if known
 tracks.parquet, tracks.csv (the paper's columns), tracks_table.csv (for people)
+poses.parquet, poses.csv  every part in 3D; truth_poses.parquet, if known
+edits.jsonl         what people mended, only ever added to
 """
 
+import warnings
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,19 +28,23 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..cameras.native import read_cameras, read_toml, write_cameras
 from ..cameras.rig import CameraRig
-from ..core.errors import InputError
-from ..core.files import atomic_path
+from ..core.errors import InputError, Note
+from ..core.files import atomic_path, refuse_strange
 from ..core.reading.limits import FASTEST, LARGEST_FRAME, LONGEST, SLOWEST
 from ..core.settings import input_errors
+from . import parts_file
 from .detections import Detections
+from .edits.edit_log import FILE as EDITS
+from .edits.edit_log import read_log
+from .edits.mending import Mending, TrackFile, errors_of
 from .plausible import checked
-from .storage import read_table, read_tracks, read_truth, write_table
+from .poses import FILE, TEXT, TRUTH_FILE, Poses, read_poses, write_poses
+from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_table
 from .tracks import Tracks
 from .tracks_text import TABLE, with_digest, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
-ROWS_PER_GROUP = 200_000
-_TABLES = ("detections", "truth", "tracks")
+_TABLES = ("detections", "truth", "tracks", "mended_tracks", "poses", "truth_poses")
 ASSUMED_FPS = 30.0
 
 
@@ -78,6 +87,7 @@ class Recording:
         folder : where it is.
         """
         folder = Path(folder)
+        refuse_strange(folder)
         if not (folder / "recording.toml").is_file():
             kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
             raise InputError(f"{folder}: is not {kind}; make one with 'trackfish3d import' or 'simulate'")
@@ -101,6 +111,7 @@ class Recording:
         fps: float | None = 30.0,
         detections: Detections | None = None,
         truth: Truth | None = None,
+        truth_poses: Poses | None = None,
         frames: tuple[int, int] | None = None,
         time_offset_frames: dict[str, int] | None = None,
         description: str = "",
@@ -114,11 +125,13 @@ class Recording:
         fps : frames a second.
         detections : with frame numbers as the cameras counted them.
         truth : true positions, for scores only.
+        truth_poses : true positions of parts, for scores only.
         frames : first frame and number of frames on the common clock; by default those of detections and truth.
         time_offset_frames : by camera, added to its frame numbers to reach the common clock.
         description : a line about it.
         """
         folder = Path(folder)
+        refuse_strange(folder)
         if frames is None:
             moves = [(time_offset_frames or {}).get(n, 0) for n in rig.names]
             aligned = None if detections is None else detections.frame + np.array(moves)[detections.camera]
@@ -139,6 +152,8 @@ class Recording:
             recording.write_detections(iter([detections]))
         if truth is not None:
             write_table(truth.to_table(), folder / "truth.parquet")
+        if truth_poses is not None:
+            write_poses(truth_poses, folder / TRUTH_FILE)
         recording.write_info()  # last: a folder without it is no recording, so an interrupted one is not opened
         return recording
 
@@ -174,6 +189,9 @@ class Recording:
         """All detections, on the common clock (each camera's time offset applied)."""
         path = self.folder / "detections.parquet"
         raw = Detections.from_table(read_table(path), self.rig.names, str(path))
+        beside = self.folder / parts_file.FILE
+        if beside.exists():
+            raw = parts_file.with_parts(raw, beside, self.rig.names)
         return checked(raw, self.rig, str(path)).shifted(self._offsets)
 
     def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
@@ -191,6 +209,7 @@ class Recording:
         raw_last: int | None = None
         try:
             for batch in _open_parquet(path).iter_batches(batch_size=rows):
+                batch.validate(full=True)
                 piece = Detections.from_table(pa.Table.from_batches([batch]), self.rig.names, str(path))
                 checked(piece, self.rig, str(path))
                 if not len(piece):
@@ -216,16 +235,26 @@ class Recording:
         ----------
         pieces : in ascending frames, frame numbers as the cameras counted them.
         """
-        with atomic_path(self.folder / "detections.parquet") as temporary:
-            writer = None
+        beside = self.folder / parts_file.FILE
+        beside.unlink(missing_ok=True)  # of the detections that were there before
+        with ExitStack() as files:
+            temporary = files.enter_context(atomic_path(self.folder / "detections.parquet"))
+            writer = poses = None
             for piece in pieces:
                 table = piece.to_table()
                 writer = writer or pq.ParquetWriter(temporary, table.schema, compression="zstd")
                 writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+                if piece.parts is not None:
+                    table = parts_file.parts_table(piece)
+                    path = None if poses else files.enter_context(atomic_path(beside))
+                    poses = poses or pq.ParquetWriter(path, table.schema, compression="zstd")
+                    poses.write_table(table, row_group_size=ROWS_PER_GROUP)
             if writer is None:
                 pq.write_table(Detections.empty(self.rig.names).to_table(), temporary)
             else:
                 writer.close()
+            if poses is not None:
+                poses.close()
         self.forget("detections")
 
     def forget(self, *tables: str) -> None:
@@ -233,7 +262,7 @@ class Recording:
 
         Parameters
         ----------
-        *tables : of detections, truth and tracks; all without.
+        *tables : of detections, truth, tracks, mended_tracks, poses and truth_poses; all without.
         """
         for name in tables or _TABLES:
             self.__dict__.pop(name, None)
@@ -252,6 +281,23 @@ class Recording:
             raise InputError(f"{self.folder}: has no tracks yet; run 'trackfish3d track {self.folder}'")
         return read_tracks(path)
 
+    @cached_property
+    def mended_tracks(self) -> Tracks:
+        """The tracks as the edits in ``edits.jsonl`` leave them; those of the tracker where there are none."""
+        log = read_log(self.folder / EDITS)
+        if not log.active:
+            return self.tracks
+        file = TrackFile(self.folder / "tracks.parquet")
+        held = log.on(file.digest) if file.path.is_file() else ()
+        if older := len(log.older(file.digest)) if file.path.is_file() else len(log.active):
+            message = f"{older} edits in {self.folder / EDITS} were made on other tracks and are not in these; "
+            message += f"'trackfish3d track {self.folder} --keep-edits' solves under them"
+            warnings.warn(message, Note, stacklevel=2)
+        if not held:
+            return self.tracks
+        with errors_of(self.folder / EDITS):
+            return Mending.of(file.pieces, held).apply(self.tracks)
+
     def write_tracks(self, tracks: Tracks) -> None:
         """Write ``tracks.csv``, ``tracks_table.csv`` and, with a digest of the first, ``tracks.parquet``.
 
@@ -263,12 +309,40 @@ class Recording:
         write_tracks_csv(tracks, text)
         write_tracks_table(tracks, self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
         write_table(with_digest(tracks.to_table(), text), self.folder / "tracks.parquet")
-        self.forget("tracks")
+        self.forget("tracks", "mended_tracks")
+
+    @cached_property
+    def poses(self) -> Poses | None:
+        """The poses last written here; None where there are none."""
+        path = self.folder / FILE
+        return read_poses(path) if path.exists() else None
+
+    @cached_property
+    def truth_poses(self) -> Poses | None:
+        """True poses, or None where they are not known. For scores only."""
+        path = self.folder / TRUTH_FILE
+        return read_poses(path) if path.exists() else None
+
+    def write_poses(self, poses: Poses | None) -> None:
+        """Write ``poses.parquet`` and ``poses.csv``; with None, remove those of earlier tracks.
+
+        Parameters
+        ----------
+        poses : of this recording's tracks.
+        """
+        for name in (FILE, TEXT):
+            if poses is None:
+                (self.folder / name).unlink(missing_ok=True)
+            else:
+                write_poses(poses, self.folder / name)
+        self.forget("poses")
 
     @property
     def videos(self) -> dict[str, Path]:
-        """Video of each camera that has one."""
-        found = {p.stem: p for p in sorted((self.folder / "videos").glob("*")) if p.is_file()}
+        """Video of each camera that has one: a file, or the folder of its chapters."""
+        listed = sorted((self.folder / "videos").glob("*"))
+        found = {p.name: p for p in listed if p.is_dir() and not p.is_symlink()}
+        found |= {p.stem: p for p in listed if p.is_file()}
         return {name: found[name] for name in self.rig.names if name in found}
 
 

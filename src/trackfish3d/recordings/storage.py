@@ -11,13 +11,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from ..core.files import atomic_path, read_text
+from ..core.files import atomic_path, read_text, refuse_strange
 from ..core.reading.dialect import Dialect, dialect_of, encoding_of
 from ..core.reading.limits import refuse_far, refuse_nowhere
 from .tracks import Tracks, frame_numbers, whole
 from .tracks_text import PAPER_COLUMNS, note_edits
 from .truth import Truth
 
+ROWS_PER_GROUP = 200_000  # a stretch of frames is read without the others
 _IDENTITY = ("track", "id", "identity", "object", "individual")
 _FRAME = ("frame", "Timestamp", "timestamp", "time")
 
@@ -25,17 +26,19 @@ _FRAME = ("frame", "Timestamp", "timestamp", "time")
 def write_table(table: pa.Table, path: str | Path) -> None:
     """Write an Arrow table as Parquet (zstd), complete or not at all."""
     with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd", row_group_size=ROWS_PER_GROUP)
 
 
 def read_table(path: str | Path) -> pa.Table:
     """Read a Parquet or CSV file as an Arrow table, or raise an `InputError` that names it."""
     path = Path(path)
+    refuse_strange(path)
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
     parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
     try:
         table = pq.read_table(path) if parquet else _read_csv(path)
+        table.validate(full=True)  # a dictionary may be shorter than what points into it
         twice = {n for n in table.column_names if table.column_names.count(n) > 1}
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
         first = str(error).splitlines()[0][:200] if str(error) else type(error).__name__

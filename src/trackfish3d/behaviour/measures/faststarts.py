@@ -3,8 +3,7 @@
 Found on the points as they came, because every smoother spreads a start backwards: the velocity over a few frames after
 a moment is compared with that before it. A start is fast when the speed after is far above the school's, when the
 change is beyond what the points' errors would make, and when more than one step carries it (an exchange of two
-identities is one leap). Its onset is the knot of the best of two curves, straight before it and bent or parabolic
-after, or earlier if the animal leaves its course before that.
+identities is one leap). Its onset is the moment at which accelerations most likely became those of a start.
 """
 
 from dataclasses import dataclass, fields
@@ -21,7 +20,11 @@ Ints = NDArray[np.int64]
 LEAST_SIGMAS = 6.0  # of a change of velocity; three axes, and every frame of every animal is a trial
 LEAP = 0.75  # share of a way that one step may have
 GAIN = 1.5  # by which an animal gets faster than it was itself
-DEPARTURE = 4.0  # standard deviations of a second difference; the length of three axes exceeds it once in 900
+PAST = 40  # frames before a start that show how an animal cruises
+LEAST_PUSH = 0.12  # of the accelerations of a start: less is cruising
+EARLIER = 1.0  # log-odds of each frame by which a start began earlier than it shows
+HIDDEN = 0.5  # frames of a build-up that may be too slow to be seen
+CHI3_MEDIAN = 2.366  # of chi-squared of three degrees
 TURN_FRAMES = 5
 BEFORE, AFTER = 10, 20  # frames of a start's profile
 
@@ -119,39 +122,44 @@ def _candidates(x: Array, white: Array, velocity: Array, fast: float, k: int) ->
 
 
 def _onset(x: Array, at: int, k: int, white: float) -> tuple[int, float]:
-    """Row of the last point before the start, and its standard deviation, frames."""
-    low, high = max(at - max(8, 2 * k), 0), min(at + k + 2, len(x))
-    rows = low + np.flatnonzero(present(x[low:high]))
-    knots = np.arange(max(at - k, low + 2), min(at + k, high - 2) + 1)
-    cost = np.array([min(_misfit(x[rows], rows - at, knot - at, power) for power in (1, 2)) for knot in knots.tolist()])
-    variance = max(white**2, float(cost.min()) / max(3 * len(rows) - 10, 1), 1e-300)
-    onset, hidden = _first_departure(x, int(knots[np.argmin(cost)]), int(knots[0]), white)
-    weight = np.exp(-0.5 * (cost - cost.min()) / variance)
-    spread = float((weight * (knots - onset) ** 2).sum() / weight.sum())
-    return onset, float(np.sqrt(spread + hidden**2 + 1 / 12))  # frames are whole: evenly within one
+    """Row of the last point before the start, and its standard deviation, frames.
 
-
-def _misfit(x: Array, t: Ints, knot: int, power: int) -> float:
-    """Sum of squares that a line, bent (power 1) or curved (2) from the knot on, leaves of points (R, 3) at t (R,)."""
-    after = np.maximum(t - knot, 0).astype(np.float64) ** power
-    basis = np.column_stack([np.ones(len(t)), t, after])
-    left = x - basis @ np.linalg.lstsq(basis, x, rcond=None)[0]
-    return float((left**2).sum())
-
-
-def _first_departure(x: Array, knot: int, first: int, white: float) -> tuple[int, float]:
-    """Move a knot back, to ``first`` at most, while the step after the row before it already leaves the cruise.
-
-    A start that builds up over two or three frames bends more later, which draws the best knot there. Also returns how
-    much of a frame of build-up may be hidden by noise: the least departure that can be seen, as a share of the largest.
+    Second differences of a cruise are small accelerations and errors, those after the onset large accelerations; the
+    onset is where changing from the one to the other is likeliest. A start may build up: its first accelerations are
+    less than its largest, so that only their variance is supposed, not their course.
     """
-    push = np.diff(x[max(first - BEFORE, 0) : first + 1], 2, axis=0)
-    usual = np.sqrt(np.nanmean(push**2)) if np.isfinite(push).any() else 0.0
-    least = DEPARTURE * max(float(usual), np.sqrt(6) * white)
-    while knot > first and knot >= 2 and speed(x[knot] - 2 * x[knot - 1] + x[knot - 2]) > least:
-        knot -= 1
-    largest = np.nanmax(speed(np.diff(x[max(knot - 1, 0) : knot + 5], 2, axis=0)), initial=0.0)
-    return knot, min(1.0, float(least / largest)) if largest > 0 else 1.0
+    low, high = _known_about(x, at, max(at - PAST, 0), min(at + k + 2, len(x)))
+    push = np.diff(x[low:high], 2, axis=0)
+    row = np.arange(low + 1, high - 1)  # that each second difference is about
+    reach = max(8, 2 * k)
+    if len(row) < 6:
+        return at, float(k)
+    square = (push**2).sum(1) / 3
+    calm = square[row < max(at - reach, row[0] + 4)]
+    usual = max(float(np.median(calm)) * 3 / CHI3_MEDIAN, 1e-300)
+    noise = min(white**2, usual / 6)
+    fast = max(float(square[row >= at - 2].mean()), 4 * usual)
+    slow = max(usual - 6 * noise, usual / 4, LEAST_PUSH**2 * fast)
+    knots = np.arange(max(at - reach - 2, row[0]), min(at + 1, row[-1]) + 1)
+    near = row >= knots[0] - 6
+    push, row, n = push[near], row[near], int(near.sum())
+    shared = 6 * np.eye(n) - 4 * (np.eye(n, k=1) + np.eye(n, k=-1)) + np.eye(n, k=2) + np.eye(n, k=-2)
+    value = np.empty(len(knots))
+    for i, knot in enumerate(knots):
+        root = np.linalg.cholesky(np.diag(np.where(row >= knot, fast, slow)) + noise * shared)
+        value[i] = -0.5 * (np.linalg.solve(root, push) ** 2).sum() - 3 * np.log(np.diag(root)).sum()
+    value += EARLIER * (at - knots)
+    onset = int(knots[np.argmax(value)])
+    weight = np.exp(value - value.max())
+    spread = float((weight * (knots - onset) ** 2).sum() / weight.sum())
+    return onset, float(np.sqrt(spread + HIDDEN**2))
+
+
+def _known_about(x: Array, at: int, low: int, high: int) -> tuple[int, int]:
+    """First and last row but one of the stretch of known points about a row, within these."""
+    gaps = low + np.flatnonzero(~present(x[low:high]))
+    before, after = gaps[gaps < at], gaps[gaps >= at]
+    return int(before[-1]) + 1 if len(before) else low, int(after[0]) if len(after) else high
 
 
 def _measured(x: Array, onset: int, span: int, errors: PointErrors, n: int) -> dict[str, Any]:

@@ -39,4 +39,4 @@ def export_tracks(recording: Recording, path: str | Path, format: str, tracks: T
     """Write a recording's tracks (or others of it) in one of `FORMATS`; return remarks that a user should read."""
     if format not in WRITERS:
         raise InputError(f"unknown format '{format}'; known are {', '.join(FORMATS)}")
-    return WRITERS[format](recording, recording.tracks if tracks is None else tracks, Path(path))
+    return WRITERS[format](recording, recording.mended_tracks if tracks is None else tracks, Path(path))

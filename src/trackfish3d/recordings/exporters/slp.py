@@ -1,5 +1,6 @@
 """SLEAP: a recording session whose instance groups hold the 3D points and the 2D detections they came from."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from ...core.errors import InputError, MissingExtraError
+from ...core.errors import InputError, MissingExtraError, TrackFishError
 from ...core.files import atomic_path
+from ...media.video import Video
 from ..dense import animal_name
 from ..detections import Detections
 from ..recording import Recording
@@ -18,9 +20,10 @@ from ..tracks import Tracks
 def write_slp(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
     """Write one ``InstanceGroup`` for each point of each track.
 
-    Points that came from no detection (filled gaps) are shown where they project to, with score 0. Frames of videos
-    are numbered as the cameras counted them, groups as the common clock does. SLEAP's cameras have
-    five distortion coefficients and no water: what goes beyond that is kept in their metadata, and said.
+    Points that came from no detection (filled gaps) are shown where they project to, with score 0. SLEAP counts the
+    pictures that a video holds, so frames that a camera lost are left out of the count and of its views; without the
+    videos, frames are numbered as the cameras counted them. Groups are numbered by the common clock. SLEAP's cameras
+    have five distortion coefficients and no water: what goes beyond that is kept in their metadata, and said.
     """
     try:
         import sleap_io as sio
@@ -36,7 +39,7 @@ def write_slp(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
     with atomic_path(path) as temporary:
         temporary.unlink()
         sio.save_slp(labels, str(temporary), verbose=False)
-    notes = []
+    notes = writer.notes
     if recording.rig.refractive:
         notes.append("SLEAP knows no refraction: it cannot triangulate these 2D points again as they are")
     if any(np.any(c.distortion[5:]) or c.fisheye for c in recording.rig):
@@ -52,13 +55,14 @@ class _Writer:
         self.skeleton = sio.Skeleton(nodes=["centroid"], name="animal")
         self.identities = tracks.identities.tolist()
         self.sleap_tracks = {t: sio.Track(name=animal_name(t)) for t in self.identities}
-        self.cameras = [_camera(sio, c) for c in recording.rig]
+        self.cameras = [sleap_camera(sio, c) for c in recording.rig]
         videos = recording.videos
         self.videos = [
             sio.Video(filename=str(videos.get(n, Path(f"videos/{n}.mp4"))), open_backend=False)
             for n in recording.rig.names
         ]
-        self.offsets = [recording.info.time_offset_frames.get(n, 0) for n in recording.rig.names]
+        self.notes: list[str] = []
+        self.pictures = [self._pictures(n, videos.get(n)) for n in recording.rig.names]
         self.columns = [recording.rig.index(n) for n in tracks.cameras]
         self.detections: Detections | None = recording.detections if np.any(tracks.detection >= 0) else None
         self.projected = [c.project(tracks.position) for c in recording.rig]
@@ -76,9 +80,10 @@ class _Writer:
         for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             frame = int(tracks.frame[start])
             seen: dict[int, list[Any]] = {}
-            groups = [self._group(row, seen) for row in range(start, end)]
+            places = [count(frame) for count in self.pictures]
+            groups = [self._group(row, seen, places) for row in range(start, end)]
             frames = {
-                c: sio.LabeledFrame(video=self.videos[c], frame_idx=frame - self.offsets[c], instances=found)
+                c: sio.LabeledFrame(video=self.videos[c], frame_idx=max(places[c], 0), instances=found)
                 for c, found in sorted(seen.items())
             }
             labelled += frames.values()
@@ -95,6 +100,31 @@ class _Writer:
             sessions=[session],
         )
 
+    def _pictures(self, name: str, path: Path | None) -> Callable[[int], int]:
+        """Return what turns a frame of the common clock into the picture of a camera's video, -1 where it was lost."""
+        info = self.recording.info
+        offset = info.time_offset_frames.get(name, 0)
+        try:
+            video = None if path is None else Video.open(path)
+        except TrackFishError as error:
+            self.notes.append(
+                f"camera {name}: pictures are counted as frames, because its video cannot be read ({error})"
+            )
+            video = None
+        if video is None:
+            return lambda frame: frame - offset
+        if len(video.chapters) > 1:
+            self.notes.append(
+                f"camera {name}: SLEAP knows no film in chapters; pictures are counted through all of them"
+            )
+        numbers = video.numbers
+        lost = video.count - len(numbers)
+        if lost:
+            self.notes.append(f"camera {name}: {lost} frames have no picture, and no view in the file")
+        place = {int(n): k for k, n in enumerate(numbers)}
+        first = info.first_frame + offset
+        return lambda frame: place.get(frame - first, -1)
+
     def _pixels(self, row: int) -> dict[int, tuple[NDArray[np.float64], float]]:
         """Pixel (2,) and score in each view: the detections used or, where there is none, the projected point.
 
@@ -108,12 +138,15 @@ class _Writer:
         inside = {c: (p[row], 0.0) for c, p in enumerate(self.projected) if np.isfinite(p[row]).all()}
         return inside or {0: (np.full(2, np.nan), 0.0)}
 
-    def _group(self, row: int, seen: dict[int, list[Any]]) -> Any:
+    def _group(self, row: int, seen: dict[int, list[Any]], places: list[int]) -> Any:
         """Make the group of one point of one track; its 2D instances are added to `seen`, by camera."""
         sio, tracks = self.sio, self.tracks
         track, score = int(tracks.track[row]), float(tracks.confidence[row])
         views = {}
-        for camera, (pixel, sure) in self._pixels(row).items():
+        shown = {c: at for c, at in self._pixels(row).items() if places[c] >= 0}
+        if not shown:
+            shown = {c: (p[row], 0.0) for c, p in enumerate(self.projected) if places[c] >= 0}
+        for camera, (pixel, sure) in (shown or {0: (np.full(2, np.nan), 0.0)}).items():
             instance = sio.PredictedInstance.from_numpy(
                 pixel[None],
                 skeleton=self.skeleton,
@@ -133,7 +166,8 @@ class _Writer:
         return sio.InstanceGroup(instance_by_camera=views, instance_3d=point, metadata=about)
 
 
-def _camera(sio: Any, camera: Any) -> Any:
+def sleap_camera(sio: Any, camera: Any) -> Any:
+    """Return a camera as sleap-io has them."""
     distortion = np.zeros(5)
     if not camera.fisheye:
         distortion[: min(5, len(camera.distortion))] = camera.distortion[:5]

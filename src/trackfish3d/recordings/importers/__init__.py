@@ -4,7 +4,7 @@ from ._file import DetectionFile, DetectionsWarning, Dropped
 from .read import FORMATS, concatenate, read_detections
 from .supervision import from_supervision
 from .timestamps import Clock, align_by_time, read_timestamps
-from .truth import import_truth
+from .truth import import_truth, import_truth_with_parts
 
 __all__ = [
     "FORMATS",
@@ -16,6 +16,7 @@ __all__ = [
     "concatenate",
     "from_supervision",
     "import_truth",
+    "import_truth_with_parts",
     "read_detections",
     "read_timestamps",
 ]

@@ -10,6 +10,7 @@ from ...core.files import read_text
 from ..detections import Detections
 from ._file import DetectionFile, camera_in_path, last_number
 from .moments import MaskMoments, decode_counts, polygon_moments, rle_moments
+from .poses.coco_keypoints import keypoint_detections
 
 _FRAME_KEYS = ("frame_id", "frame_index", "frame_number", "frame")
 
@@ -49,6 +50,8 @@ def _read(file: DetectionFile, data: Any) -> Detections:
             raise file.fail(f"annotation {row}: its image {str(a['image_id'])[:40]} is not among the images")
     frame = np.array([images[a["image_id"]][0] for a in kept], dtype=np.int64)
     camera = np.array([images[a["image_id"]][1] for a in kept], dtype=np.int64)
+    if any(a.get("keypoints") for a in kept):
+        return keypoint_detections(file, data, kept, frame, camera)
     box = np.array([a["bbox"] for a in kept], dtype=np.float64).reshape(-1, 4)
     score = file.score_of(np.array([float(a.get("score", 1.0)) for a in kept]))
     u, v = box[:, 0] + box[:, 2] / 2, box[:, 1] + box[:, 3] / 2

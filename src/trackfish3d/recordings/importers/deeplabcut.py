@@ -21,13 +21,16 @@ from ..storage import csv_options
 from ._file import DetectionFile, last_number
 from .keypoints import Poses, detections_from_poses
 
+UNIQUE = "single"  # how DeepLabCut calls whom parts belong to that no animal has
+VARIANCES = ("posterior_var", "ens_var")
 Header = list[tuple[str, str, str]]  # individual, body part, x | y | likelihood
 
 
 def read_deeplabcut(file: DetectionFile) -> Detections:
     """Read DeepLabCut's output of one camera; the index is the frame (of a path, its last number).
 
-    A file of labels has no likelihood: its scores are 1. See `detections_from_poses` for the choice of body part.
+    A file of labels has no likelihood: its scores are 1. Parts that belong to no animal (individual ``single`` beside
+    others) are left out. Variances of Lightning Pose's smoother are kept. See `detections_from_poses`.
     """
     with_magic = _magic(file) == b"\x89HDF"
     frame, header, values = _read_h5(file) if with_magic else _read_text(file)
@@ -35,15 +38,25 @@ def read_deeplabcut(file: DetectionFile) -> Detections:
     file.check_order(frame, np.full(len(frame), camera))
     columns = {key: values[:, i] for i, key in enumerate(header)}
     animals = list(dict.fromkeys(a for a, _, _ in header))
-    parts = list(dict.fromkeys(p for _, p, _ in header))
+    if len(animals) > 1 and UNIQUE in animals:
+        lone = {p for a, p, _ in header if a == UNIQUE}
+        file.drop(file.rig.names[camera], f"parts that belong to no animal: {', '.join(sorted(lone))[:80]}", len(lone))
+        animals.remove(UNIQUE)
+    parts = list(dict.fromkeys(p for a, p, _ in header if a in animals))
     n, k = len(frame), len(parts)
     if not parts or not any(c == "x" for _, _, c in header):
         raise file.fail("has no x and y columns")
     points, likelihood = np.full((len(animals), n, k, 2), np.nan), np.ones((len(animals), n, k))
+    variance = np.full((len(animals), n, k, 2), np.nan)
     for (a, animal), (b, part) in itertools.product(enumerate(animals), enumerate(parts)):
         if (animal, part, "x") in columns and (animal, part, "y") in columns:
             points[a, :, b] = np.column_stack([columns[animal, part, "x"], columns[animal, part, "y"]])
             likelihood[a, :, b] = columns.get((animal, part, "likelihood"), np.ones(n))
+            for i, axis in enumerate("xy"):
+                given = next((v for v in VARIANCES if (animal, part, f"{axis}_{v}") in columns), None)
+                if given:
+                    variance[a, :, b, i] = columns[animal, part, f"{axis}_{given}"]
+    variance[~((variance >= 0) & (variance < 1e12))] = np.nan
     return detections_from_poses(
         file,
         Poses(
@@ -52,6 +65,7 @@ def read_deeplabcut(file: DetectionFile) -> Detections:
             np.full(n * len(animals), camera, np.int64),
             points.reshape(-1, k, 2),
             likelihood.reshape(-1, k),
+            variance=variance.reshape(-1, k, 2) if np.isfinite(variance).any() else None,
         ),
     )
 
@@ -99,7 +113,7 @@ def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[
 def _read_h5(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np.float64]]:
     if importlib.util.find_spec("pandas") is None or importlib.util.find_spec("tables") is None:
         raise MissingExtraError("pandas and tables", "deeplabcut", "reading DeepLabCut's HDF5")
-    index, header, values = read_isolated(load_h5, file.path)
+    index, header, values = read_isolated(load_h5, file.path, libraries=("pandas", "tables"))
     return np.array([_frame(file, row, i) for i, row in enumerate(index)], dtype=np.int64), header, values
 
 

@@ -10,13 +10,18 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...core.errors import InputError
-from ..detections import Detections
+from ..detections import MOMENTS, Detections
 from ._file import SCORES, DetectionFile, Dropped
 from .coco import read_coco
 from .deeplabcut import read_deeplabcut
 from .dltdv import read_dltdv
 from .mot import read_mot
 from .plain_table import read_csv
+from .poses.frame_json import read_frame_json
+from .poses.long_table import read_pose_table
+from .poses.movement_netcdf import read_movement
+from .poses.sleap_analysis import read_sleap_analysis
+from .poses.unite import centred, same_parts
 from .sleap import read_sleap
 from .sniff import sniff
 from .yolo import read_yolo
@@ -30,6 +35,10 @@ READERS: dict[str, Callable[[DetectionFile], Detections]] = {
     "deeplabcut": read_deeplabcut,
     "sleap": read_sleap,
     "dltdv": read_dltdv,
+    "poses": read_pose_table,
+    "sleap-analysis": read_sleap_analysis,
+    "openpose": read_frame_json,
+    "movement": read_movement,
 }
 FORMATS = tuple(READERS)
 Paths = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
@@ -75,7 +84,7 @@ def read_detections(
         wanted = np.array([n in paths for n in cameras.names])
         pieces = [p if wanted[p.camera].all() else p.select(wanted[p.camera]) for p in pieces]
     _refuse_doubles(files, pieces)
-    found = concatenate(pieces, counted)
+    found = centred(concatenate(pieces, counted))
     keep = found.score >= min_score
     for camera, name in enumerate(found.cameras):
         low = int((~keep & (found.camera == camera)).sum())
@@ -90,9 +99,9 @@ def concatenate(pieces: Sequence[Detections], dropped: Dropped | None = None) ->
         raise InputError("no detections given")
     if len(pieces) == 1:
         return pieces[0]
-    joined = Detections.concat(pieces)
+    joined = Detections.concat(same_parts(pieces))
     for piece in pieces:
-        if dropped is not None and set(piece.columns()) - set(joined.columns()):
+        if dropped is not None and set(MOMENTS) & (set(piece.columns()) - set(joined.columns())):
             dropped["all", "mask shapes, because not every file has them"] += len(piece)
     return joined
 

@@ -18,7 +18,8 @@ from .keypoints import Poses, detections_from_poses
 @dataclass(frozen=True)
 class Labels:
     """What is taken from a SLEAP file: ``parts`` (K) names; for each of N instances ``frame`` (N,), ``video`` (N,),
-    ``points`` (N, K, 2) px and ``scores`` (N, K); of each video its path, and its camera's name in a session, or "".
+    ``points`` (N, K, 2) px and ``scores`` (N, K); ``edges`` between parts; of each
+    video its path, and its camera's name in a session, or "".
     """
 
     parts: list[str]
@@ -26,6 +27,7 @@ class Labels:
     video: NDArray[np.int64]
     points: NDArray[np.float64]
     scores: NDArray[np.float64]
+    edges: list[tuple[int, int]]
     paths: list[str]
     linked: list[str]
 
@@ -40,9 +42,9 @@ def read_sleap(file: DetectionFile) -> Detections:
         raise MissingExtraError("sleap-io", "sleap", "reading SLEAP files")
     if not file.path.is_file():
         raise file.fail("no such file")
-    labels = read_isolated(load_labels, file.path)
+    labels = read_isolated(load_labels, file.path, libraries=("sleap_io.io.main", "sleap_io.io.slp"))
     cameras = np.array([_camera(file, labels, k) for k in range(len(labels.paths))], dtype=np.int64)
-    poses = Poses(labels.parts, labels.frame, cameras[labels.video], labels.points, labels.scores)
+    poses = Poses(labels.parts, labels.frame, cameras[labels.video], labels.points, labels.scores, labels.edges)
     return detections_from_poses(file, poses)
 
 
@@ -78,6 +80,7 @@ def _arrays(path: Path, labels: Any) -> Labels:
         np.array(videos, dtype=np.int64),
         np.array(points, dtype=np.float64).reshape(len(frames), len(parts), 2),
         np.array(scores, dtype=np.float64).reshape(len(frames), len(parts)),
+        [(int(a), int(b)) for a, b in labels.skeletons[0].edge_inds] if labels.skeletons else [],
         [str(v.filename[0]) if isinstance(v.filename, list) else str(v.filename) for v in labels.videos],
         [_linked(labels, video) for video in labels.videos],
     )

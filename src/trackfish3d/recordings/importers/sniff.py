@@ -17,7 +17,7 @@ def sniff(path: Path) -> str:
     HDF5 are told apart by it.
     """
     if path.is_dir():
-        return "yolo"
+        return "openpose" if any(path.rglob("*.json")) and not any(path.rglob("*.txt")) else "yolo"
     try:
         with path.open("rb") as file:
             head = file.read(65536)
@@ -30,7 +30,10 @@ def sniff(path: Path) -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith(b"\x89HDF"):
-        return "sleap" if path.suffix.lower() == ".slp" else "deeplabcut"
+        kind = {".slp": "sleap", ".nc": "movement"}.get(path.suffix.lower())
+        return kind or ("sleap-analysis" if path.name.lower().endswith(".analysis.h5") else "deeplabcut")
+    if head.startswith(b"CDF"):
+        return "movement"
     text = head.decode(encoding_of(head), errors="replace").lstrip()
     if text[:1] in ("{", "["):
         return "coco"
@@ -38,6 +41,8 @@ def sniff(path: Path) -> str:
     first = dialect.cells(text.split("\n", 1)[0])
     if first[0] == "scorer":
         return "deeplabcut"
+    if "part" in (name.strip().lower() for name in first):
+        return "poses"
     if any(_PIXELS.fullmatch(name) for name in first):
         return "dltdv"
     if len(first) >= 6 and all(is_number(name, dialect) for name in first):

@@ -62,7 +62,12 @@ def align_by_time(detections: Detections, clocks: Mapping[str, Clock], fps: floa
         frame[rows], keep[rows] = number, fate == 0
     columns = {k: a for k, a in detections.columns().items() if k not in ("frame", "camera")}
     return Detections.build(
-        names, frame[keep], detections.camera[keep], **{k: a[keep] for k, a in columns.items()}, source="detections"
+        names,
+        frame[keep],
+        detections.camera[keep],
+        **{k: a[keep] for k, a in columns.items()},
+        skeleton=detections.skeleton,
+        source="detections",
     )
 
 

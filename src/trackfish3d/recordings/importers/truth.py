@@ -1,6 +1,7 @@
 """Truth of other tools, under the rig's camera names."""
 
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from ...core.errors import InputError
 from ...core.files import read_text
 from ...core.reading.dialect import dialect_of
 from ...core.reading.limits import refuse_rows
-from ..storage import read_truth
+from ..poses import Poses, read_poses
+from ..storage import read_table, read_truth
 from ..truth import Truth
 from .dltdv import read_dltdv_truth
 
@@ -40,6 +42,34 @@ def import_truth(path: str | Path, rig: CameraRig) -> Truth:
     raise InputError(
         f"{path}: has columns for cameras {', '.join(truth.cameras)}; the calibration has {', '.join(rig.names)}"
     )
+
+
+def import_truth_with_parts(path: str | Path, rig: CameraRig) -> tuple[Truth, Poses | None]:
+    """Read truth as `import_truth` does or, from a table with a column ``part``, true poses and their middles.
+
+    Parameters
+    ----------
+    path : of the truth.
+    rig : the cameras.
+    """
+    path = Path(path)
+    if "part" not in _columns_of(path):
+        return import_truth(path, rig), None
+    poses = read_poses(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        middle = np.nanmean(poses.position, axis=1)
+    truth = Truth.build(poses.frame, poses.track, middle, source=str(path))
+    _refuse_distant(truth, rig, str(path))
+    return truth, poses
+
+
+def _columns_of(path: Path) -> list[str]:
+    """Return the names of a table's columns; none where it has no header, or cannot be read."""
+    if path.suffix.lower() in (".parquet", ".pq"):
+        return [str(n) for n in read_table(path).column_names]
+    text = read_text(path).lstrip()
+    return [n.strip().lower() for n in dialect_of(text).cells(text.split("\n", 1)[0])]
 
 
 def _refuse_distant(truth: Truth, rig: CameraRig, source: str) -> None:

@@ -1,0 +1,90 @@
+"""Poses: Shelf, Shelf disturbed, rat against aniposelib, simulated schools. ``--out docs/results/pose``.
+
+Each section is kept when it is done, so that a run that was stopped goes on: ``--only shelf|rat|schools``.
+aniposelib needs an environment of its own: ``--aniposelib PYTHON``; without, its rows are left out.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from pose_rat import rat
+from pose_schools import REPORTED, school
+from pose_shelf import shelf
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/results/pose"))
+    parser.add_argument("--only", choices=("shelf", "rat", "schools"))
+    parser.add_argument("--aniposelib", help="python of an environment with aniposelib 0.8")
+    parser.add_argument("--draws", type=int, default=5, help="of each disturbance of Shelf")
+    given = parser.parse_args()
+    data = os.environ.get("TRACKFISH3D_DATA")
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / "results.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    for name in ("schools", "rat", "shelf"):
+        if given.only not in (None, name) or (name in kept and given.only is None) or (name != "schools" and not data):
+            continue
+        if name == "schools":
+            kept[name] = {f"{n} fish, seed {s}": school(n, s) for n in (8, 16) for s in REPORTED}
+        elif name == "rat":
+            kept[name] = rat(Path(data) / "rat", given.aniposelib)
+        else:
+            kept[name] = shelf(Path(data) / "shelf", given.draws)
+        path.write_text(json.dumps(kept, indent=1) + "\n")
+    (given.out / "report.md").write_text(page(kept))
+
+
+def page(kept: dict) -> str:
+    """The page of results."""
+    lines = ["# Poses", "", "Made by `python benchmarks/bench_pose.py --aniposelib PYTHON`.", ""]
+    if "shelf" in kept:
+        rows = {k: v for k, v in kept["shelf"].items() if isinstance(v, dict) and "PCP" in v}
+        heads = list(next(iter(rows.values())))
+        lines += ["## Shelf, PCP in percent", "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+        lines += [f"| {name} | {' | '.join(f'{row[h]:.1f}' for h in heads)} |" for name, row in rows.items()]
+        short = kept["shelf"]["short"]
+        lines += [
+            "", "Limbs by kind are over all people and frames; disturbed rows are means of "
+            f"{kept['shelf']['draws']} draws.",
+            f"Of {short['wrong']} limbs that are wrong as filmed, {short['of which the annotated limb is short']} have "
+            "an annotated limb more than a fifth shorter than that person's usual one.",
+            f"From tracks to poses: {kept['shelf']['seconds']['poses']:.2f} CPU s for "
+            f"{kept['shelf']['seconds']['rows']} poses of 25 parts.", "",
+        ]  # fmt: skip
+    if "rat" in kept:
+        lines += [
+            "## Rat",
+            "",
+            "| | method | left-out error, px (median) | jitter, mm | CPU s |",
+            "|---|---|---|---|---|",
+        ]
+        for name, row in kept["rat"].items():
+            for method, values in row.items():
+                error = f"{values['left-out error']:.1f}" if "left-out error" in values else "-"
+                lines.append(f"| {name} | {method} | {error} | {values['jitter']:.3f} | {values['seconds']:.2f} |")
+        lines.append("")
+    if "schools" in kept:
+        keys = [k for k, v in next(iter(kept["schools"].values())).items() if isinstance(v, float)]
+        lines += [
+            "## Simulated schools, 3 random cameras",
+            "",
+            f"| | {' | '.join(keys)} |",
+            "|---" * (len(keys) + 1) + "|",
+        ]
+        lines += [f"| {n} | {' | '.join(f'{r[k]:.1f}' for k in keys)} |" for n, r in kept["schools"].items()]
+        lines += ["", "Share within one and two sigmas, by part, percent:", ""]
+        parts = list(next(iter(kept["schools"].values()))["1 sigma"])
+        lines += [f"| | {' | '.join(parts)} |", "|---" * (len(parts) + 1) + "|"]
+        for name, row in kept["schools"].items():
+            cells = [f"{row['1 sigma'][p]:.0f} / {row['2 sigma'][p]:.0f}" for p in parts]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Rat: one rat, four cameras, 15 parts of SLEAP; error in a left-out view, jitter and time, with aniposelib."""
+
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from trackfish3d.cameras import CameraRig, triangulate_rays
+from trackfish3d.cameras.formats import read_calibration
+from trackfish3d.poses import reconstruct_poses
+from trackfish3d.recordings import Detections, Tracks
+from trackfish3d.recordings.importers import read_detections
+
+SCRIPT = Path(__file__).with_name("pose_aniposelib.py")
+
+
+def one_animal(found: Detections, rig: CameraRig) -> Tracks:
+    """The track of an animal that is alone: whatever each view saw."""
+    frames = np.unique(found.frame)
+    rows = np.full((len(frames), len(rig)), -1)
+    rows[np.searchsorted(frames, found.frame), found.camera] = np.arange(len(found))
+    rays = [rig[int(c)].rays(found.centroids[[i]]) for i, c in enumerate(found.camera)]
+    origin, direction = (np.concatenate([getattr(r, k) for r in rays]) for k in ("origin", "direction"))
+    offsets = np.append(np.searchsorted(found.frame, frames), len(found))
+    middle = triangulate_rays(origin, direction, offsets)[0]
+    return Tracks.build(frames, np.zeros(len(frames), int), middle, detection=rows, cameras=rig.names)
+
+
+def without(found: Detections, rig: CameraRig, left: int | None) -> tuple[Detections, CameraRig]:
+    """All views but one."""
+    kept = [c for c in range(len(rig)) if c != left]
+    some = CameraRig(tuple(rig[c] for c in kept), rig.units)
+    part = found.select(np.isin(found.camera, kept))
+    camera = np.searchsorted(kept, part.camera)
+    boxes = (part.x1, part.y1, part.x2, part.y2)
+    more = {"parts": part.parts, "skeleton": part.skeleton}
+    return Detections.build(some.names, part.frame, camera, part.u, part.v, *boxes, part.score, **more), some
+
+
+def theirs(python: str, found: Detections, rig: CameraRig) -> dict[str, np.ndarray]:
+    """Poses by aniposelib, in its own environment."""
+    frames = np.unique(found.frame)
+    shape = (len(rig), len(frames), len(found.skeleton))
+    pixels, scores = np.full((*shape, 2), np.nan), np.zeros(shape)
+    at = found.camera, np.searchsorted(frames, found.frame)
+    pixels[at], scores[at] = found.parts[..., :2], np.nan_to_num(found.parts[..., 2])
+    lens = [np.append(c.distortion, np.zeros(5))[:5] for c in rig]
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
+        np.savez(
+            source, camera_K=[c.K for c in rig], camera_dist=lens, camera_R=[c.R for c in rig],
+            camera_t=[c.t for c in rig], size=[c.size for c in rig], pixels=pixels, scores=scores,
+            edges=np.array(found.skeleton.edges),
+        )  # fmt: skip
+        subprocess.run([python, "-W", "ignore", str(SCRIPT), str(source), str(target)], check=True)
+        return dict(np.load(target))
+
+
+def rat(folder: Path, python: str | None) -> dict[str, object]:
+    """Left-out error (median px, where all methods have the part), jitter (world units) and CPU seconds."""
+    rig = read_calibration(folder / "calibration.toml")
+    found = read_detections({n: folder / f"{n}.analysis.h5" for n in rig.names}, rig)
+    rows: dict[str, object] = {}
+    for left in (None, *range(len(rig))):
+        some, cameras = without(found, rig, left)
+        tracks = one_animal(some, cameras)
+        reconstruct_poses(cameras, some, tracks)  # compiles
+        start = time.process_time()
+        poses = reconstruct_poses(cameras, some, tracks)
+        seconds = time.process_time() - start
+        made = {"ours": poses.position}
+        took = {"ours": seconds}
+        if python is not None:
+            other = theirs(python, some, cameras)
+            made |= {k: other[k] for k in ("ransac", "optimised")}
+            took |= dict(zip(("ransac", "optimised"), other["seconds"].tolist(), strict=True))
+        shared = np.logical_and.reduce([np.isfinite(p).all(-1) for p in made.values()])
+        row: dict[str, object] = {}
+        for name, points in made.items():
+            jolt = np.linalg.norm(np.diff(points, 2, axis=0), axis=-1)
+            row[name] = {"seconds": took[name], "jitter": float(np.nanmedian(jolt))}
+            if left is not None:
+                mine = found.select(found.camera == left)
+                at = rig[left].project(points.reshape(-1, 3)).reshape(*points.shape[:2], 2)
+                place = np.searchsorted(np.unique(some.frame), mine.frame)
+                off = np.linalg.norm(mine.parts[..., :2] - at[place], axis=-1)[shared[place]]
+                row[name]["left-out error"] = float(np.nanmedian(off))
+        rows["all views" if left is None else f"without {rig.names[left]}"] = row
+    return rows

@@ -1,0 +1,1 @@
+"""Poses of other tools: every part of every animal in every view."""
