@@ -181,3 +181,34 @@ def test_boards_in_videos_are_found_at_common_frames_and_once_where_nothing_move
     other = find_boards(parse_sources([str(tmp_path / "left.mp4")]), BOARD, every=2)
     assert {views.moments[m] for m in np.unique(views.moment)} == {"0", "2", "3"}
     assert {other.moments[m] for m in np.unique(other.moment)} == {"0", "2"}
+
+
+@pytest.mark.parametrize(
+    ("names", "cameras"),
+    [
+        (["top_01.png", "top_02.png", "front_01.png", "front_02.png", "side_01.png", "side_02.png"], "front side top"),
+        (["cam1_007.png", "cam1_008.png", "cam2_007.png", "cam2_008.png", "cam3_007.png", "cam3_008.png"],
+         "cam1 cam2 cam3"),
+        (["1_left.png", "2_left.png", "1_right.png", "2_right.png"], "left right"),
+        (["a/1.png", "a/2.png", "b/1.png", "b/2.png", "c/1.png"], "a b c"),
+        (["img_01.png", "img_02.png", "img_10.png", "img_11.png"], "folder"),
+        (["2024-05-01_12-30-05.png", "2024-05-01_12-30-09.png", "2024-05-01_12-31-02.png"], "folder"),
+        (["x.png", "y.png"], "folder"),
+    ],
+)  # fmt: skip
+def test_a_folder_with_the_pictures_of_all_cameras_is_not_taken_for_one(tmp_path, names, cameras):
+    folder = touch(tmp_path / "folder")
+    for name in names:
+        touch((folder / name).parent, (folder / name).name)
+    found = parse_sources([str(folder)])
+    assert " ".join(sorted(s.camera for s in found)) == cameras
+    assert sorted(f for s in found for f in s.files) == sorted(folder / n for n in names)
+    if cameras.startswith("front"):
+        assert moments(found)[0] == ["1", "2"]
+
+
+def test_a_board_film_in_chapters_is_one_film(tmp_path):
+    for name in ("GX010003.MP4", "GX020003.MP4"):
+        write_video(tmp_path / name, [np.zeros((48, 64, 3), np.uint8)] * 5, (64, 48), 25.0)
+    (source,) = parse_sources([f"top={tmp_path}/GX*0003.MP4"])
+    assert source.film.count == 10

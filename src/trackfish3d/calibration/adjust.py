@@ -13,6 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.transform import Rotation
 
 from ..cameras import layout as at
+from ..maths.descent import descend
 from .observe import BOARD, COLUMNS, accumulate, observe_all
 
 Array = NDArray[np.float64]
@@ -142,7 +143,7 @@ def adjust(state: State, free: Free, corners: Corners, most_rounds: int = 200) -
     scale = problem.scale(state)
     rounds = 0
     for _ in range(6):
-        state, used = problem.descend(state, scale, most_rounds - rounds)
+        state, used = descend(_At(problem, scale), state, most_rounds - rounds)
         rounds += used
         new = problem.scale(state)
         settled = abs(new - scale) < 0.01 * scale
@@ -152,6 +153,31 @@ def adjust(state: State, free: Free, corners: Corners, most_rounds: int = 200) -
     error, weight, _, _ = problem.errors(state, scale)
     deviation, index, aspect = problem.deviations(state, scale)
     return Adjusted(state, error, weight, deviation, index, aspect, scale, rounds)
+
+
+@dataclass(frozen=True)
+class _At:
+    """The problem at a fixed robust scale, as `maths.descent` takes it."""
+
+    problem: "_Problem"
+    scale: float
+
+    def errors(self, state: State) -> tuple[tuple[Array, Array, Array], float]:
+        """Return errors, weights and derivatives, and the cost."""
+        error, weight, row, cost = self.problem.errors(state, self.scale)
+        return (error, weight, row), cost
+
+    def normal(self, state: State, errors: tuple[Array, Array, Array]) -> tuple[Array, ...]:
+        """Form the normal equations."""
+        return self.problem.normal(state, *errors, self.scale)
+
+    def step(self, normal: tuple[Array, ...], damping: float) -> tuple[Array, Array] | None:
+        """Solve for a step of what is shared and of the boards."""
+        return self.problem.step(normal, damping)
+
+    def moved(self, state: State, step: tuple[Array, Array]) -> State:
+        """Return the state after a step."""
+        return self.problem.moved(state, *step)
 
 
 class _Problem:
@@ -231,33 +257,6 @@ class _Problem:
         empty = held | (A[:, range(6), range(6)] == 0)
         A[:, range(6), range(6)] += empty
         return H, g, A, B, b
-
-    def descend(self, state: State, scale: float, most: int) -> tuple[State, int]:
-        """Levenberg-Marquardt at a fixed robust scale."""
-        damping = 1e-4
-        error, weight, row, cost = self.errors(state, scale)
-        used = 0
-        while used < most:
-            used += 1
-            parts = self.normal(state, error, weight, row, scale)
-            moved = False
-            while damping < 1e12:
-                step = self.step(parts, damping)
-                if step is not None:
-                    trial = self.moved(state, *step)
-                    error_t, weight_t, row_t, cost_t = self.errors(trial, scale)
-                    if np.isfinite(cost_t) and cost_t < cost:
-                        moved = True
-                        break
-                damping *= 6
-            if not moved:
-                break
-            gained = (cost - cost_t) / cost
-            state, error, weight, row, cost = trial, error_t, weight_t, row_t, cost_t
-            damping = max(damping / 10, 1e-12)
-            if gained < 1e-9:
-                break
-        return state, used
 
     def step(self, parts: tuple[Array, ...], damping: float) -> tuple[Array, Array] | None:
         """Solve for the step of shared parameters (M,) and boards (F, 6)."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from ._opencv import opencv
+from .opencv import opencv
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

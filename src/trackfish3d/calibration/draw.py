@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.drawing import plain_text
 from .judge import CELLS, Quality
 from .plan import LENS, POINTS, Calibration
 
@@ -14,6 +15,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#
 _MOST_ARROWS = 600
 
 
+@plain_text
 def draw_views(calibration: Calibration, quality: Quality) -> bytes:
     """PNG: per camera, the corners in its image coloured by their error, and the errors as arrows."""
     from matplotlib.figure import Figure
@@ -56,6 +58,7 @@ def _frame(axis: Any, size: tuple[int, int], title: str) -> None:
     axis.set_title(title, fontsize=10)
 
 
+@plain_text
 def draw_world(calibration: Calibration) -> bytes:
     """PNG: cameras, boards and water from above and from the side."""
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from ..cameras import Camera
 from ..cameras.formats import read_calibration
 from ..cameras.formats.common import load_json, sizes_from_matrices
 from ..core.errors import InputError
-from ._opencv import opencv
 from .boards import Board
+from .opencv import opencv
 from .views import Ints, Views
 
 Array = NDArray[np.float64]

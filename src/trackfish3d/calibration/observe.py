@@ -15,6 +15,7 @@ from numba import njit
 
 from ..cameras.layout import CX, CY, DIST, FX, FY, SKEW
 from ..cameras.lens import distort
+from ..core.compiled import KERNEL
 
 LENS, POSE, BOARD, WATER, ASPECT = 0, 12, 18, 24, 28
 COLUMNS = 29
@@ -22,7 +23,7 @@ SHARED = COLUMNS - 6  # all but those of the board
 _STEP = 1e-5  # of normalised coordinates and distortion coefficients, for differences of the lens model
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def bend(depth, reach, height, n_water, layers, out):  # type: ignore[no-untyped-def]
     """Slope in air of the path from the camera to a point `depth` below it and `reach` beside it.
 
@@ -59,7 +60,7 @@ def bend(depth, reach, height, n_water, layers, out):  # type: ignore[no-untyped
     out[4] = below * n_water * math.sqrt(p2) * (n2 - p2) ** -1.5 / gain
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def through_lens(cam, v, want, pixel, D, row):  # type: ignore[no-untyped-def]
     """Direction `v` (3,) in the camera to `pixel` (2,), its derivatives `D` (2, 3), and the lens columns of `row`.
 
@@ -94,7 +95,7 @@ def through_lens(cam, v, want, pixel, D, row):  # type: ignore[no-untyped-def]
             row[1, LENS + 4 + k] = cam[FY] * (yr - yl) / (2 * h)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _turned(matrix, vector):  # type: ignore[no-untyped-def]
     out = np.empty(3)
     for i in range(3):
@@ -102,7 +103,7 @@ def _turned(matrix, vector):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _sum(a, s, b):  # type: ignore[no-untyped-def]
     out = np.empty(3)
     for i in range(3):
@@ -110,12 +111,12 @@ def _sum(a, s, b):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _dot(a, b):  # type: ignore[no-untyped-def]
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _add_turn(by, arm, row, first):  # type: ignore[no-untyped-def]
     """Columns of a small rotation that moves `arm` (3,), from the derivatives `by` (2, 3): arm x by."""
     for e in range(2):
@@ -124,7 +125,7 @@ def _add_turn(by, arm, row, first):  # type: ignore[no-untyped-def]
         row[e, first + 2] += arm[0] * by[e, 1] - arm[1] * by[e, 0]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, y, pixel, row):  # type: ignore[no-untyped-def]
     """Pixel (2,) of the board's point `P` (3,), and derivatives `row` (2, COLUMNS). False where it cannot be seen.
 
@@ -167,7 +168,7 @@ def observe(cam, R, t, plane, layers, n_water, want, Rb, tb, P, y, pixel, row): 
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, depth, pixel, by_x, row):  # type: ignore[no-untyped-def]
     """Do the part of `observe` for a point behind the plane; all of x, n, p in the camera's frame.
 
@@ -212,7 +213,7 @@ def _through_water(cam, R, t, plane, layers, n_water, want, x, n, p, height, dep
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def observe_all(  # type: ignore[no-untyped-def]
     cams,
     R,
@@ -250,7 +251,7 @@ def observe_all(  # type: ignore[no-untyped-def]
         )  # fmt: skip
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def accumulate(row, error, weight, camera, board, shared, H, g, A, B, b):  # type: ignore[no-untyped-def]
     """Add all corners to the normal equations of cameras and water (H, g), boards (A, b) and between them (B).
 

@@ -55,7 +55,7 @@ def calibrate(views: Views, plan: Plan) -> Calibration:
     free = _free(boards, plan, state, views.cameras)
     held = replace(free, lens=np.zeros_like(free.lens), plane=np.zeros_like(free.plane), index=False, aspect=False)
     adjusted = adjust(adjust(state, held, corners, 60).state, free, corners)
-    rig = CameraRig(tuple(_camera(adjusted.state, c, lens) for c, lens in enumerate(lenses)), plan.units)
+    rig = CameraRig(tuple(camera_of(adjusted.state, c, lens) for c, lens in enumerate(lenses)), plan.units)
     return Calibration(rig, plan, corners, tuple(b.name for b in boards), tuple(b.kind for b in boards), adjusted, free)
 
 
@@ -99,7 +99,7 @@ def fit_lens(views: Views, c: int, board: Board, model: str) -> Camera:
         free = Free(columns, np.zeros((1, 6), bool), np.ones((len(boards), 6), bool), np.zeros((0, 3), bool))
         free.prior = _loose(lens.K[0, 0])[None]
         state = adjust(state, free, corners).state
-    return replace(_camera(state, 0, lens), name=views.cameras[c])
+    return replace(camera_of(state, 0, lens), name=views.cameras[c])
 
 
 def _seen_alone(s: Sighting, views: Views, name: str, camera: Array, c: int) -> _Board:
@@ -262,7 +262,7 @@ def _loose(focal: float) -> Array:
     return np.array([0.5 * focal, 0.5 * focal, 0.1 * focal, 0.1 * focal, 0.5, 0.5, 0.05, 0.05, *[0.5] * 4])
 
 
-def _camera(state: State, c: int, lens: Camera) -> Camera:
+def camera_of(state: State, c: int, lens: Camera) -> Camera:
     """Make the camera as adjusted, with its water."""
     row = state.lens[c]
     K = np.array([[row[at.FX], row[at.SKEW], row[at.CX]], [0, row[at.FY], row[at.CY]], [0, 0, 1]])

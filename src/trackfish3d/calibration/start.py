@@ -16,8 +16,8 @@ from scipy.spatial.transform import Rotation
 
 from ..cameras import Camera
 from ..core.errors import InputError
-from ._opencv import opencv
 from .boards import Board
+from .opencv import opencv
 from .views import Ints, Views
 
 Array = NDArray[np.float64]

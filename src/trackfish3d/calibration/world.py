@@ -6,8 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from ..cameras import Camera
 from ..core.errors import InputError
-from ._opencv import opencv
 from .boards import Board
+from .opencv import opencv
 from .start import board_poses
 from .tank import Tank
 

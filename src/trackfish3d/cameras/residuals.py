@@ -8,6 +8,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.compiled import KERNEL
+from ..maths.order import begins
 from .kernels import GLASS_MARGIN, project_within, ray_one
 from .rig import CameraRig
 
@@ -100,12 +101,13 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
     inside = np.zeros((n, n), np.bool_)
     ray = np.empty((6, n))
     fan = np.empty((n, 21))
+    first_of = begins(camera, packed.shape[0])
     for c in range(packed.shape[0]):
-        begin, end = np.searchsorted(camera, c), np.searchsorted(camera, c + 1)
+        begin, end = first_of[c], first_of[c + 1]
         fans(packed[c], pixels[begin:end], ray[:, begin:end], fan[begin:end])
     du, dv = np.empty(n), np.empty(n)
     for i in range(n):
-        begin, end = np.searchsorted(camera, camera[i]), np.searchsorted(camera, camera[i] + 1)
+        begin, end = first_of[camera[i]], first_of[camera[i] + 1]
         for first, last in ((0, begin), (end, n)):
             meet(ray, i, ray, first, last, fan[i], du, dv, gap[i], error[i], 0)
             _contain(packed[camera[i]], pixels[i], boxes[i], ray, i, first, last, du, dv, inside[i])

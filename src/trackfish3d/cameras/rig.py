@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 from .camera import Camera
 
+_LONGEST_UNIT = 40  # letters
+
 
 @dataclass(frozen=True, eq=False)
 class CameraRig:
@@ -34,6 +36,8 @@ class CameraRig:
         twice = {n for n in names if names.count(n) > 1}
         if twice:
             raise InputError(f"camera name used twice: {', '.join(sorted(twice))}")
+        if not 0 < len(self.units) <= _LONGEST_UNIT or not self.units.isprintable():
+            raise InputError(f"units {self.units[:_LONGEST_UNIT]!a}: is no name of a unit of length")
 
     def __len__(self) -> int:
         return len(self.cameras)

@@ -177,7 +177,11 @@ def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-
                 for i in range(4):
                     for j in range(4):
                         normal[i, j] += row[i] * row[j]
-        if not np.isfinite(normal).all():
+        total = 0.0
+        for i in range(4):
+            for j in range(4):
+                total += 0.0 * normal[i, j]
+        if math.isnan(total):  # one of them is infinite or NaN
             continue
         best = _smallest4(normal, vectors)
         for k in range(3):

@@ -35,7 +35,9 @@ def load_mat(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: is not a MATLAB file")
     if is_hdf5(head) and importlib.util.find_spec("h5py") is None:
         raise MissingExtraError("h5py", "matlab73", "reading MATLAB 7.3 files")
-    return read_isolated(_load_hdf5 if is_hdf5(head) else _load_v5, path)
+    if is_hdf5(head):
+        return read_isolated(_load_hdf5, path, libraries=("h5py",))
+    return read_isolated(_load_v5, path, libraries=("scipy.io",))
 
 
 def _load_v5(path: Path) -> dict[str, Any]:

@@ -1,0 +1,230 @@
+"""Tracking and adjusting by turns, until nothing changes; then the verdict of tracks that were held out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cameras import CameraRig
+from ..core.progress import Progress, silent
+from ..methods.registry import make_method
+from ..recordings import Detections, Tracks
+from .adjustment import Freedom, RefusedError, Setup, adjust_pieces, missed
+from .bundle import POSE, WATER, Settled
+from .coarse import coarse_offsets
+from .kernels import CLOCK
+from .outcome import CameraChange, Refinement
+from .rigs import moved_state, rig_of, similarity, state_of
+from .sights import Pieces, collect, retime
+
+Array = NDArray[np.float64]
+Tracker = Callable[[CameraRig, Detections], Tracks]
+_LEAST_PIECES = 15
+_LEAST_SIGHTS = 60  # of a camera
+_FLAT = 0.02  # least extent of the animals by their largest, below which they are in a plane
+_SURE = 2.0  # standard errors by which held-out tracks must be better
+_CLOCK_SURE = 0.5  # frames; a clock that is known worse cannot be told
+_WORTH = 0.01  # share of the error that a further freedom must win on held-out tracks
+_STILL = 0.003  # share of the error below which another round is not worth it
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a user wants of a refinement.
+
+    Parameters
+    ----------
+    clocks : whether clocks may be off.
+    widest : frames by which they may be.
+    lenses : whether focal lengths and distortion may change, where held-out tracks are better for it.
+    index : whether the water's refractive index may change.
+    readout : whether cameras read their rows one after the other (rolling shutter).
+    rounds : of tracking and adjusting, at most.
+    poses : whether cameras may have moved; where only the water did, holding them tells its height best.
+    """
+
+    clocks: bool = True
+    widest: int = 12
+    lenses: bool = True
+    index: bool = False
+    readout: bool = False
+    rounds: int = 5
+    poses: bool = True
+
+
+def refine_rig(
+    rig: CameraRig,
+    detections: Detections,
+    fps: float,
+    wish: Wish | None = None,
+    *,
+    fps_known: bool = True,
+    progress: Progress | None = None,
+) -> Refinement:
+    """Refine cameras, clocks and water of a recording.
+
+    Parameters
+    ----------
+    rig : the cameras as calibrated.
+    detections : on the clocks as they are believed to be.
+    fps : frames a second.
+    wish : what may change.
+    fps_known : whether `fps` is more than a guess.
+    progress : called with rounds done and rounds in all.
+    """
+    wish, tell = wish or Wish(), progress or silent
+    if len(rig) < 2:
+        raise RefusedError("one camera alone cannot be refined: there is nothing that it could agree with")
+    tracker = _joint(fps)
+    start = _setup(rig, detections)
+    setup = _coarse(start, rig, detections, wish.widest) if wish.clocks else start
+    freedom = Freedom(
+        clocks=wish.clocks, rates=wish.clocks, water=rig.refractive, readout=wish.readout, poses=wish.poses
+    )
+    before, rounds = np.inf, 0
+    tell(0, wish.rounds)
+    while rounds < wish.rounds:
+        pieces = _pieces(rig, setup, detections, tracker)
+        setup, done = adjust_pieces(setup, freedom, pieces.part(~pieces.held), 2.0 if rounds == 0 else 1.0)
+        rounds += 1
+        tell(rounds, wish.rounds)
+        error = float(np.median(np.hypot(*done.error.T)))
+        if abs(before - error) < _STILL * error:
+            break
+        before = error
+    pieces = _pieces(rig, setup, detections, tracker)
+    setup, done, told, held = _freer(setup, freedom, pieces, wish)
+    tell(wish.rounds, wish.rounds)
+    return _judge(rig, start, setup, done, pieces, told, held, rounds, fps if fps_known else None)
+
+
+def _joint(fps: float) -> Tracker:
+    def run(rig: CameraRig, detections: Detections) -> Tracks:
+        return make_method("joint").track(rig, detections, fps).tracks
+
+    return run
+
+
+def _setup(rig: CameraRig, detections: Detections) -> Setup:
+    middle = np.full(len(rig), float(np.round((detections.frame.min() + detections.frame.max()) / 2)))
+    clock = np.zeros((len(rig), 4))
+    clock[:, 0], clock[:, 1] = middle, 1.0
+    return Setup(state_of(rig), clock, middle)
+
+
+def _coarse(setup: Setup, rig: CameraRig, detections: Detections, widest: int) -> Setup:
+    """Set clocks to the frame before anything is tracked."""
+    clock = setup.clock.copy()
+    clock[:, 0] += coarse_offsets(rig, detections, widest)
+    return replace(setup, clock=clock)
+
+
+def _pieces(rig: CameraRig, setup: Setup, detections: Detections, tracker: Tracker) -> Pieces:
+    """Track under the cameras and clocks as they stand; refuse what cannot tell anything."""
+    retimed = retime(detections, setup.clock, setup.middle)
+    now = rig_of(setup.state, rig)
+    pieces = collect(now, tracker(now, retimed.detections), retimed)
+    if len(pieces.held) < _LEAST_PIECES or not pieces.held.any():
+        raise RefusedError(
+            f"too few tracks: {len(pieces.held)} pieces that two cameras saw for a while, {_LEAST_PIECES} are needed; "
+            "film longer, or run 'trackfish3d check' first"
+        )
+    seen = np.bincount(pieces.sights.camera, minlength=len(rig))
+    for c in np.flatnonzero(seen < _LEAST_SIGHTS):
+        raise RefusedError(
+            f"camera {rig[int(c)].name}: shares nothing with the others ({seen[c]} sights of their tracks)"
+        )
+    extent = np.linalg.svd(pieces.position - pieces.position.mean(0), compute_uv=False)
+    if extent[2] < _FLAT * extent[0]:
+        raise RefusedError(
+            "all animals are in one plane, which leaves the cameras' poses open; film them at all depths"
+        )
+    return pieces
+
+
+def _freer(setup: Setup, freedom: Freedom, pieces: Pieces, wish: Wish) -> tuple[Setup, Settled, list[str], list[str]]:
+    """Allow more, one thing after the other, and keep what held-out tracks are better for."""
+    train, judge = pieces.part(~pieces.held), pieces.part(pieces.held)
+    setup, done = adjust_pieces(setup, freedom, train, 1.0)
+    if wish.clocks:
+        worst = _clock_sigma(done).max(initial=0.0)
+        if worst > _CLOCK_SURE:
+            raise RefusedError(
+                f"the animals move too little to tell the clocks (to {worst:.1f} frames at best); "
+                "--no-clocks adjusts the poses alone"
+            )
+    told = [
+        *(["poses"] if wish.poses else []),
+        *(["clocks"] if wish.clocks else []),
+        *(["water"] if freedom.water else []),
+    ]
+    held = []
+    more = [("focal", "focal lengths"), ("distortion", "distortion")] if wish.lenses else []
+    more += [("index", "refractive index")] if wish.index and freedom.water else []
+    cost = float(missed(setup, judge, done.noise)[0].mean())
+    for name, words in more:
+        wider = replace(freedom, **{name: True})
+        trial, settled = adjust_pieces(setup, wider, train, 1.0)
+        better = float(missed(trial, judge, done.noise)[0].mean())
+        if better < (1 - _WORTH) * cost:
+            setup, done, freedom, cost = trial, settled, wider, better
+            told.append(words)
+        else:
+            held.append(f"{words}: held-out tracks are not better for changing them")
+    return setup, done, told, held
+
+
+def _clock_sigma(done: Settled) -> Array:
+    sigma = np.append(np.sqrt(np.diag(done.covariance)), 0.0)
+    return np.asarray(sigma[done.places[:, CLOCK]])
+
+
+def _judge(
+    rig: CameraRig, start: Setup, setup: Setup, done: Settled, pieces: Pieces, told: list[str], held: list[str],
+    rounds: int, fps: float | None,
+) -> Refinement:  # fmt: skip
+    """Let the held-out pieces say which cameras are better, and put what changed into numbers."""
+    judge = pieces.part(pieces.held)
+    old_cost, old_error, old_point = missed(start, judge, done.noise)
+    new_cost, new_error, new_point = missed(setup, judge, done.noise)
+    setup = replace(setup, state=moved_state(setup.state, *similarity(new_point, old_point)))
+    gain = old_cost - new_cost
+    certainty = float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(gain)), 1e-12))
+    old_px, new_px = (np.hypot(*e.T) for e in (old_error, new_error))
+    new = rig_of(setup.state, rig)
+    sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
+    points = pieces.position[:: max(len(pieces.position) // 500, 1)]
+    camera = judge.sights.camera
+    changes = []
+    for c, (a, b) in enumerate(zip(rig, new, strict=True)):
+        shift = b.project(points) - a.project(points)
+        mine = camera == c
+        changes.append(
+            CameraChange(
+                a.name,
+                float(np.linalg.norm(b.centre - a.centre)),
+                float(np.linalg.norm(sigma[done.places[c, POSE + 3 : WATER]])),
+                float(np.degrees(np.arccos(np.clip((np.trace(b.R @ a.R.T) - 1) / 2, -1, 1)))),
+                float(np.degrees(np.linalg.norm(sigma[done.places[c, POSE : POSE + 3]]))),
+                float(np.sqrt(np.nanmean((shift**2).sum(1)))),
+                float(100 * (b.K[0, 0] / a.K[0, 0] - 1)),
+                float(setup.clock[c, 0] - setup.middle[c]),
+                float(sigma[done.places[c, CLOCK]]),
+                float(1e6 * (setup.clock[c, 1] - 1)),
+                float(np.median(old_px[mine])) if mine.any() else np.nan,
+                float(np.median(new_px[mine])) if mine.any() else np.nan,
+            )
+        )
+    planes = tuple(
+        (float((setup.state.point[q] - start.state.point[q]) @ start.state.normal[q]), float(sigma[where[0]]))
+        for q, where in enumerate(done.plane_places)
+    )
+    before, after = float(np.median(old_px)), float(np.median(new_px))
+    accepted = bool(certainty > _SURE and new_cost.mean() < old_cost.mean())
+    why = f"held-out tracks are missed by {before:.2f} px with the old cameras, by {after:.2f} px with new ones"
+    why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
+    return Refinement(
+        new, accepted, why, before, after, certainty, tuple(changes), planes, tuple(told), tuple(held),
+        len(pieces.sights.camera), rounds, rig.units, fps,
+    )  # fmt: skip

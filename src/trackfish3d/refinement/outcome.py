@@ -1,0 +1,118 @@
+"""What a refinement found, in numbers and in plain words."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..cameras import CameraRig
+from ..core.files import finite
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CameraChange:
+    """What changed for one camera.
+
+    Attributes
+    ----------
+    name : of the camera.
+    moved : of its centre, world units.
+    moved_sigma : standard deviation of that place, world units.
+    turned_deg : of its axes, degrees.
+    turned_sigma_deg : standard deviation of that, degrees.
+    shifted_px : by how much the animals are seen elsewhere, root mean square.
+    focal_percent : of its focal length.
+    clock_frames : to add to its frame numbers, at the middle of the recording.
+    clock_sigma_frames : standard deviation of that.
+    clock_ppm : by how many millionths its clock is too slow.
+    before_px : error of held-out sights with the old cameras.
+    after_px : the same with the new ones.
+    """
+
+    name: str
+    moved: float
+    moved_sigma: float
+    turned_deg: float
+    turned_sigma_deg: float
+    shifted_px: float
+    focal_percent: float
+    clock_frames: float
+    clock_sigma_frames: float
+    clock_ppm: float
+    before_px: float
+    after_px: float
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Better cameras, clocks and water, and whether they are to be trusted.
+
+    Attributes
+    ----------
+    rig : the new cameras; in the old world, as far as the animals can tell.
+    accepted : whether held-out tracks are explained better than by the old cameras.
+    why : one line about that.
+    before_px : error of held-out sights with the old cameras.
+    after_px : the same with the new ones.
+    certainty : standard errors by which the new ones are better.
+    cameras : what changed, for each camera.
+    water : height by which each plane moved along its normal, world units, with its standard deviation.
+    told : what the data told, and was adjusted.
+    held : what they did not tell, and was held, with the reason.
+    sights : how many were used.
+    rounds : of tracking and adjusting.
+    units : of length.
+    fps : frames a second, None where nobody said.
+    """
+
+    rig: CameraRig
+    accepted: bool
+    why: str
+    before_px: float
+    after_px: float
+    certainty: float
+    cameras: tuple[CameraChange, ...]
+    water: tuple[tuple[float, float], ...]
+    told: tuple[str, ...]
+    held: tuple[str, ...]
+    sights: int
+    rounds: int
+    units: str
+    fps: float | None = None
+
+    @property
+    def clocks(self) -> dict[str, tuple[float, float]]:
+        """By camera: frames to add at the middle of the recording, and millionths by which the clock is too slow."""
+        return {c.name: (c.clock_frames, c.clock_ppm) for c in self.cameras}
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """By camera, whole frames to add to its frame numbers, as ``recording.toml`` has them."""
+        return {c.name: round(c.clock_frames) for c in self.cameras if round(c.clock_frames)}
+
+    def lines(self) -> list[str]:
+        """Say it in plain words, a line each."""
+        out = [self.why]
+        for c in self.cameras:
+            ms = "" if self.fps is None else f" ({1000 * c.clock_frames / self.fps:+.1f} ms)"
+            clock = f", clock {c.clock_frames:+.2f} +- {c.clock_sigma_frames:.2f} frames{ms}, {c.clock_ppm:+.0f} ppm"
+            focal = f", focal length {c.focal_percent:+.2f} %" if c.focal_percent else ""
+            out.append(
+                f"camera {c.name}: turned {c.turned_deg:.3f} +- {c.turned_sigma_deg:.3f} degrees, moved {c.moved:.3g} "
+                f"+- {c.moved_sigma:.2g} {self.units}, animals {c.shifted_px:.1f} px elsewhere{focal}"
+                f"{clock if c.clock_sigma_frames > 0 else ''}; held-out error {c.before_px:.2f} px before, "
+                f"{c.after_px:.2f} after"
+            )
+        for height, sigma in self.water:
+            out.append(f"water: its plane moved by {height:+.4g} +- {sigma:.2g} {self.units} along its normal")
+        out += [f"held: {h}" for h in self.held]
+        return out
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain numbers, for JSON; the rig is a file of its own."""
+        plain = {k: v for k, v in self.__dict__.items() if k not in ("rig", "cameras")}
+        whole: dict[str, Any] = finite(plain | {"cameras": [asdict(c) for c in self.cameras]})
+        return whole

@@ -1,0 +1,111 @@
+"""``trackfish3d refine`` as a user meets it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import trackfish3d as tf
+from trackfish3d.cameras.perturb import perturb_rig
+from trackfish3d.cli.app import main
+from trackfish3d.recordings import Detections, Recording
+from trackfish3d.synfish.rigs import common_point, paper_rig
+
+from .moving import off_by
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as left:
+        main([str(a) for a in arguments])
+    return left.value.code
+
+
+def points_of(rig, seed=0, animals=6, frames=160, flat=False, still=False, offset=(0, 0, 0)):
+    """Detections of small round animals that swim on smooth curves."""
+    rng = np.random.default_rng(seed)
+    phase, speed = rng.uniform(0, 6, (animals, 3)), rng.uniform(0.05, 0.12, (animals, 3)) * (not still)
+    rows = []
+    for c, camera in enumerate(rig):
+        for f in range(frames):
+            at = 4 * np.sin(phase + speed * (f + offset[c])) * ([1, 1, 0] if flat else [1, 1, 1]) + common_point(rig)
+            for u, v in camera.project(at) + 0.4 * rng.standard_normal((animals, 2)):
+                if 0 < u < camera.size[0] and 0 < v < camera.size[1] and rng.random() < 0.97:
+                    rows.append((f, c, u, v))
+    frame, camera, u, v = np.array(rows).T
+    return Detections.build(rig.names, frame.astype(int), camera.astype(int), u, v, u - 12, v - 12, u + 12, v + 12)
+
+
+@pytest.fixture(scope="module")
+def nudged(tmp_path_factory):
+    """A recording whose cameras were nudged by a quarter of a degree, and one of its clocks by 2.4 frames."""
+    rig = paper_rig(5)
+    folder = tmp_path_factory.mktemp("nudged") / "rec"
+    return Recording.create(folder, perturb_rig(rig, 0.25, 4), fps=30.0, detections=points_of(rig, offset=(0, 2.4, 0)))
+
+
+def test_nudged_cameras_and_a_late_clock_are_mended(nudged, tmp_path, capsys):
+    out = tmp_path / "new.toml"
+    old = (nudged.folder / "cameras.toml").read_bytes()
+    assert run("refine", nudged.folder, "--out", out, "--new-recording", tmp_path / "again") == 0
+    said = capsys.readouterr().out
+    assert "held-out tracks are missed by" in said
+    rig = tf.read_calibration(out)
+    true = paper_rig(5)
+    assert off_by(rig, true)[0] < 0.5 * off_by(nudged.rig, true)[0]
+    found = json.loads((tmp_path / "new.refined.json").read_text())
+    assert found["accepted"] is True
+    assert found["after_px"] < 0.5 * found["before_px"]
+    late = {c["name"]: c["clock_frames"] for c in found["cameras"]}
+    assert late["cam1"] == pytest.approx(2.4, abs=0.1)
+    assert (tmp_path / "new.refined.png").stat().st_size > 5000
+    assert (nudged.folder / "cameras.toml").read_bytes() == old
+    again = Recording.open(tmp_path / "again")
+    first = [int(again.detections.frame[again.detections.camera == c].min()) for c in range(3)]
+    assert first[1] - first[0] == 2
+
+
+def test_good_cameras_stay(tmp_path, capsys):
+    rig = paper_rig(5)
+    good = Recording.create(tmp_path / "rec", rig, detections=points_of(rig, 1))
+    code = run("refine", good.folder, "--out", tmp_path / "new.toml", "--no-clocks", "--rounds", "1")
+    said = capsys.readouterr().out
+    if code == 1:  # where they are accepted, they must be what they were
+        assert "the old cameras stay" in said
+        assert not (tmp_path / "new.toml").exists()
+    else:
+        assert off_by(tf.read_calibration(tmp_path / "new.toml"), rig)[0] < 0.03
+
+
+def test_the_old_calibration_is_never_overwritten(nudged, capsys):
+    assert run("refine", nudged.folder, "--out", nudged.folder / "cameras.toml", "--rounds", "1") == 2
+    assert "is the old calibration" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"frames": 30, "animals": 1}, "too few tracks"),
+        ({"flat": True}, "in one plane"),
+        ({"still": True}, "move too little"),
+    ],
+)
+def test_what_cannot_tell_is_refused_in_one_line(tmp_path, capsys, change, words):
+    rig = paper_rig(5)
+    poor = Recording.create(tmp_path / "rec", rig, detections=points_of(rig, 2, **change))
+    assert run("refine", poor.folder, "--out", tmp_path / "new.toml", "--rounds", "1") == 1
+    said = capsys.readouterr().out
+    assert said.startswith("refused: ")
+    assert words in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "new.toml").exists()
+
+
+def test_a_camera_that_shares_nothing_is_named(tmp_path, capsys):
+    rig = paper_rig(5)
+    found = points_of(rig, 3)
+    away = replace(found, v=np.where(found.camera == 2, 5.0 + 0.001 * found.v, found.v))
+    apart = Detections.build(rig.names, away.frame, away.camera, away.u, away.v)
+    poor = Recording.create(tmp_path / "rec", rig, detections=apart)
+    assert run("refine", poor.folder, "--out", tmp_path / "new.toml", "--rounds", "1", "--no-clocks") == 1
+    assert "camera cam2: shares nothing" in capsys.readouterr().out
