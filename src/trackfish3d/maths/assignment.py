@@ -8,10 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..core.compiled import KERNEL
 from ..core.graph import find_root, unite
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def _complete_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Cheapest assignment of every row of a finite (R, C) matrix, R <= C: the column of each row.
 
@@ -82,7 +83,7 @@ def _complete_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     return row_to_col
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Assign rows to columns: as many pairs as possible, and of those the cheapest.
 
@@ -134,7 +135,7 @@ def assign(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     return result
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def _components(
     row: NDArray[np.int64], column: NDArray[np.int64], n_rows: int, n_columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -165,7 +166,7 @@ def _components(
     return order, begin
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def assign_edges(
     row: NDArray[np.int64],
     column: NDArray[np.int64],

@@ -64,6 +64,18 @@ def predict(state, P, dt, q):  # type: ignore[no-untyped-def]
 
 
 @njit(**KERNEL)
+def copy_state(state, cov, other, other_cov):  # type: ignore[no-untyped-def]
+    """Set another state (6,) and covariance (6, 6) to these.
+
+    NumPy's way of assigning arrays costs two seconds of compiling (see `core.compiled`).
+    """
+    for k in range(6):
+        other[k] = state[k]
+        for m in range(6):
+            other_cov[k, m] = cov[k, m]
+
+
+@njit(**KERNEL)
 def update(state, P, measured, R):  # type: ignore[no-untyped-def]
     """Correct states (N, 6) and covariances (N, 6, 6) by positions (N, 3) of covariance (N, 3, 3), in place.
 

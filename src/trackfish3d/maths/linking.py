@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.compiled import KERNEL
 from ..maths.assignment import assign
 from ..maths.kalman import MotionNoise, predict, update
 
@@ -132,7 +133,7 @@ def _nearest(frame, offsets, position, gate, max_age):  # type: ignore[no-untype
     return track
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _kalman(frame, offsets, position, R, q, velocity_variance, gate, max_age):  # type: ignore[no-untyped-def]
     n = frame.shape[0]
     track = np.full(n, -1, np.int64)

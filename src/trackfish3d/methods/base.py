@@ -1,6 +1,7 @@
 """What a tracking method is: settings, and detections to tracks."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,7 +12,9 @@ from ..core.errors import InputError
 from ..core.progress import Progress, silent
 from ..core.settings import Settings
 from ..recordings.detections import Detections
+from ..recordings.edits.kinds import Pin
 from ..recordings.tracks import Tracks
+from .doubles import once
 from .result import Result
 
 LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
@@ -38,9 +41,24 @@ class Method(ABC):
     Settings: ClassVar[type[Any]] = MethodSettings
     min_cameras: ClassVar[int] = 2
     max_cameras: ClassVar[int] = 10**6
+    keeps_pins: ClassVar[bool] = False
+    pins: tuple[Pin, ...] = ()
 
     def __init__(self, settings: MethodSettings | None = None) -> None:
         self.settings: Any = self.Settings() if settings is None else settings
+
+    def pinned(self, pins: Sequence[Pin]) -> "Method":
+        """Return this method, which is to keep what people said of identities.
+
+        Parameters
+        ----------
+        pins : pairs of moments of animals that are one, or are two.
+        """
+        if pins and not self.keeps_pins:
+            raise InputError(f"--keep-edits: method {self.name} cannot be told which animal is which; joint can")
+        made = type(self)(self.settings)
+        made.pins = tuple(pins)
+        return made
 
     def resolve(self, rig: CameraRig, detections: Detections) -> "Method":
         """Return this method with every length estimated that was left open; already closed ones stay.
@@ -80,15 +98,19 @@ class Method(ABC):
             raise InputError(
                 f"detections are of cameras {', '.join(detections.cameras)}, the calibration of {', '.join(rig.names)}"
             )
-        if not self.min_cameras <= len(rig) <= self.max_cameras:
-            bound = f"at least {self.min_cameras}" if len(rig) < self.min_cameras else f"at most {self.max_cameras}"
-            raise InputError(f"this method needs {bound} cameras; the recording has {len(rig)}")
+        single = once(rig, detections)
+        count = len(single.rig)
+        if not self.min_cameras <= count <= self.max_cameras:
+            bound = f"at least {self.min_cameras}" if count < self.min_cameras else f"at most {self.max_cameras}"
+            why = "".join(f"; {note}" for note in single.notes)
+            raise InputError(f"this method needs {bound} cameras; the recording has {count}{why}")
         if not len(detections):
             return Result(Tracks.build([], [], [], cameras=rig.names), method=self.name, settings=self.settings)
-        ready = self.resolve(rig, detections)
-        made = ready.run(rig, detections, fps, progress or silent)
+        ready = self.resolve(single.rig, single.detections)
+        made = ready.run(single.rig, single.detections, fps, progress or silent)
+        made = replace(made, tracks=single.back(made.tracks, rig))
         done = made.finished(self.settings.max_gap, self.settings.min_obs)
-        notes = (*done.notes, *self.remarks(done))
+        notes = (*single.notes, *done.notes, *self.remarks(done))
         return replace(done, notes=notes, method=self.name, settings=ready.settings)
 
     def remarks(self, result: Result) -> list[str]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig, triangulate_dlt, triangulate_ml
 from ..cameras.kernels import project_each
+from ..core.compiled import KERNEL
 from ..core.graph import find_root, unite
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
@@ -126,7 +127,7 @@ def _starts(counts: Ints) -> Ints:
     return np.append(0, np.cumsum(counts)).astype(np.int64)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def merge(same, camera, score, n_cameras):  # type: ignore[no-untyped-def]
     """Label (N,) of the connected component of each detection of a frame, -1 for those left out.
 
@@ -141,7 +142,7 @@ def merge(same, camera, score, n_cameras):  # type: ignore[no-untyped-def]
     return _label_components(parent, camera, score, n_cameras)
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def _label_components(parent, camera, score, n_cameras):  # type: ignore[no-untyped-def]
     """Label components 0, 1, 2, ... by their first detection.
 

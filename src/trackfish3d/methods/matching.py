@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 
 from ..cameras.residuals import PairResiduals, pair_residuals
 from ..cameras.rig import CameraRig
+from ..core.compiled import KERNEL
 from ..core.progress import Progress
 from ..maths.assignment import assign
+from ..maths.order import grouped
 from ..recordings.detections import Detections
 from .groups import Groups, merge, triangulated
 
@@ -80,16 +82,19 @@ def _by_label(label: Ints) -> tuple[Ints, Ints]:
     return inside[order], np.bincount(label[inside])
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def hungarian_match(cost: Array, camera: Ints) -> Flags:
     """Match each pair of cameras by the Hungarian method: most pairs within the gate, then least total error."""
     n = camera.shape[0]
     same = np.zeros((n, n), np.bool_)
-    last = camera.max() if n else -1
+    last = -1
+    for i in range(n):
+        last = max(last, camera[i])
+    order, begin = grouped(camera, last + 1)
     for a in range(last + 1):
-        rows = np.flatnonzero(camera == a)
+        rows = order[begin[a] : begin[a + 1]]
         for b in range(a + 1, last + 1):
-            columns = np.flatnonzero(camera == b)
+            columns = order[begin[b] : begin[b + 1]]
             block = np.empty((rows.shape[0], columns.shape[0]))
             for i in range(rows.shape[0]):
                 for j in range(columns.shape[0]):
@@ -102,7 +107,7 @@ def hungarian_match(cost: Array, camera: Ints) -> Flags:
     return same
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def greedy_match(cost: Array, camera: Ints) -> Flags:
     """Match each pair of cameras greedily: the pair of least error first."""
     n = camera.shape[0]

@@ -33,6 +33,12 @@ _METHODS: dict[str, Entry] = {
     "paper": Entry(
         "trackfish3d.methods.paper.method:Paper", "the published network and tracker; needs a trained model"
     ),
+    "rest": Entry(f"{_BASELINES}.learned.rest:ReST", "ReST: graph networks over views, then over time"),
+    "asnet": Entry(f"{_BASELINES}.learned.asnet:ASNet", "ASNet: appearance and surroundings, nearest neighbours"),
+    "selfmva": Entry(f"{_BASELINES}.learned.selfmva:SelfMVA", "Self-MVA: boxes by synchronisation, nearest neighbours"),
+    "motip": Entry(f"{_BASELINES}.learned.motip:MOTIP", "MOTIP's association in each view, matched once"),
+    "mctr": Entry(f"{_BASELINES}.learned.mctr:MCTR", "MCTR's association: track slots that all views share"),
+    "sambamotr": Entry(f"{_BASELINES}.learned.sambamotr:SambaMOTR", "SambaMOTR's memory in each view, matched once"),
     "openptv": Entry(f"{_BASELINES}.openptv:OpenPTV", "OpenPTV correspondences, linked by trackpy or laptrack"),
 }
 

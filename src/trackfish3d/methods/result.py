@@ -8,9 +8,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from .. import __version__
+from ..core import provenance
 from ..core.errors import InputError
 from ..core.files import write_json
-from ..recordings import Recording, Tracks, write_table, write_tracks_csv
+from ..recordings import Poses, Recording, Tracks, write_poses, write_table, write_tracks_csv
 from .postprocess import fill_gaps, numbering, remove_ghosts, renumber
 from .suspects import Suspect, suspects_path, write_suspects
 
@@ -27,6 +28,7 @@ class Result:
     method : name of the method.
     settings : its settings, with every length filled in that was estimated.
     model : what the method fitted to the recording, for a live tracker of the same set-up; None for most methods.
+    poses : every part of every animal, where detections have parts.
     """
 
     tracks: Tracks
@@ -35,6 +37,7 @@ class Result:
     method: str = ""
     settings: BaseModel | None = None
     model: Any = field(default=None, repr=False)
+    poses: Poses | None = field(default=None, repr=False)
 
     def finished(self, max_gap: int, min_obs: int) -> "Result":
         """Return the result without ghosts, gaps filled, and tracks numbered from 0 by first appearance.
@@ -60,21 +63,30 @@ class Result:
 
     @property
     def observed(self) -> float:
-        """Share of points that were seen and not filled in."""
-        return float(self.tracks.observed.mean()) if len(self.tracks) else 0.0
+        """Share of points that two views or more saw; `one_view` and what was filled in are the rest."""
+        t = self.tracks
+        return float((t.observed & (t.views != 1)).mean()) if len(t) else 0.0
+
+    @property
+    def one_view(self) -> float:
+        """Share of points that a single view saw."""
+        t = self.tracks
+        return float((t.observed & (t.views == 1)).mean()) if len(t) else 0.0
 
     def save(self, where: Recording | str | Path) -> Path:
         """Write the tracks and what belongs to them; returns the file of the tracks.
 
         Parameters
         ----------
-        where : a recording, which gets ``tracks.parquet``, ``tracks.csv``, ``tracks.settings.json`` and
-            ``suspects.csv``; or a file NAME.csv or NAME.parquet, whose side files are ``NAME.settings.json`` and
-            ``NAME.suspects.csv``.
+        where : a recording, which gets ``tracks.parquet``, ``tracks.csv``, ``tracks.settings.json``,
+            ``suspects.csv`` and, of detections with parts, ``poses.parquet`` and ``poses.csv``; or a file
+            NAME.csv or NAME.parquet, whose side files are ``NAME.settings.json`` and ``NAME.suspects.csv``.
         """
         if isinstance(where, Recording):
             where.write_tracks(self.tracks)
+            where.write_poses(self.poses)
             path = where.folder / "tracks.csv"
+            self._note(where)
         else:
             path = Path(where)
             if path.suffix.lower() in (".parquet", ".pq"):
@@ -83,6 +95,8 @@ class Result:
                 write_tracks_csv(self.tracks, path)
             else:
                 raise InputError(f"{path}: tracks are written as .csv or .parquet")
+            if self.poses is not None:
+                write_poses(self.poses, path.with_suffix(f".poses{path.suffix.lower()}"))
         settings = None if self.settings is None else self.settings.model_dump(mode="json")
         content: dict[str, Any] = {"method": self.method, "settings": settings, "trackfish3d": __version__}
         if (length := self.body_length) is not None:
@@ -94,6 +108,15 @@ class Result:
             suspects_path(path).unlink(missing_ok=True)  # of the tracks that were there under this name before
         return path
 
+    def _note(self, recording: Recording) -> None:
+        """Write down what the tracks of a recording were made from."""
+        made = {} if self.settings is None else self.settings.model_dump(mode="json")
+        files = [recording.folder / n for n in ("recording.toml", "cameras.toml", "detections.parquet")]
+        model = made.get("model")
+        if isinstance(model, str) and Path(model).is_file():
+            files.append(Path(model))
+        provenance.note(recording.folder, "track", files, {"method": self.method, "settings": made})
+
     def __repr__(self) -> str:
         doubt = f", {len(self.suspects)} moments to check" if self.suspects else ""
         return f"<Result of {self.method}: {self.summary}{doubt}>"
@@ -104,8 +127,7 @@ class Result:
         t = self.tracks
         if not len(t):
             return "0 tracks"
-        alone = float((t.observed & (t.views == 1)).mean())
-        seen = f"{100 * (self.observed - alone):.1f} % seen by two views or more, {100 * alone:.1f} % by one"
+        seen = f"{100 * self.observed:.1f} % seen by two views or more, {100 * self.one_view:.1f} % by one"
         return f"{len(t.identities)} tracks, {len(t)} points, {seen}"
 
     def _repr_html_(self) -> str:

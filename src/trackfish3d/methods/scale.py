@@ -3,6 +3,7 @@
 Gates are given in these lengths, so that one set of defaults serves recordings in mm and in arbitrary units.
 """
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..cameras.rig import CameraRig
+from ..core.compiled import KERNEL
 from ..recordings.detections import Detections
 from .groups import Groups
 
@@ -88,7 +90,7 @@ def pixels_per_length(rig: CameraRig, camera: NDArray[np.integer], points: Array
     return out
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def _nearest_step(frame, position):  # type: ignore[no-untyped-def]
     """Distance of each point to the nearest one of the frame that follows without a break."""
     n = frame.shape[0]
@@ -106,7 +108,10 @@ def _nearest_step(frame, position):  # type: ignore[no-untyped-def]
             for a in range(begin, end):
                 best = np.inf
                 for b in range(end, after):
-                    best = min(best, np.sqrt(np.sum((position[a] - position[b]) ** 2)))
+                    square = 0.0
+                    for k in range(3):
+                        square += (position[a, k] - position[b, k]) ** 2
+                    best = min(best, math.sqrt(square))
                 out[found] = best
                 found += 1
         begin = end

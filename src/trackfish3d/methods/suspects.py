@@ -5,9 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..core.files import atomic_path
+from ..core.errors import InputError
+from ..core.files import atomic_path, read_text
+from ..core.reading.limits import LARGEST_FRAME
 
 TRACKS, SUSPECTS = "tracks", "suspects.csv"
+KINDS = ("swap", "gap", "join", "end", "begin")
 
 
 def suspects_path(tracks: Path) -> Path:
@@ -61,3 +64,26 @@ def write_suspects(found: Iterable[Suspect], path: Path) -> None:
         writer.writerow(["first_frame", "last_frame", "track", "other", "probability", "kind"])
         for s in found:
             writer.writerow([s.first, s.last, s.track, s.other, f"{s.probability:.4f}", s.kind])
+
+
+def read_suspects(path: Path) -> list[Suspect]:
+    """Return the suspects of a file that `write_suspects` wrote; none where it is not there.
+
+    Parameters
+    ----------
+    path : the file.
+    """
+    if not path.is_file():
+        return []
+    found = []
+    for number, row in enumerate(csv.DictReader(read_text(path).splitlines()), 2):
+        try:
+            first, last, track, other = (int(row[k]) for k in ("first_frame", "last_frame", "track", "other"))
+            probability, kind = float(row["probability"]), str(row["kind"])
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{path}: line {number}: is not a suspect; track again") from None
+        sound = max(map(abs, (first, last))) <= LARGEST_FRAME and max(map(abs, (track, other))) <= 2**53
+        if not (sound and first <= last and 0 <= probability <= 1 and kind in KINDS):
+            raise InputError(f"{path}: line {number}: holds what no suspect has; track again")
+        found.append(Suspect(first, last, track, other, probability, kind))
+    return found

@@ -45,7 +45,7 @@ def best_sequence(rig, obs, members, around, frame, known):
     q = known.acceleration**2
     variance = np.append(q, q + known.dart**2 * darts.LEVELS**2)
     rare = darts._LEVEL_SHARES
-    chance = np.log([np.append(1 - SHARE, SHARE * rare), np.append(1 - darts._STAYS, darts._STAYS * rare)])
+    chance = np.log([np.append(1 - SHARE, SHARE * rare), np.append(1 - darts._STAYS, darts._STAYS * rare / rare[0])])
     views = []
     for i, row in enumerate(members):
         views.append([])
@@ -150,3 +150,21 @@ def test_a_fast_start_stays_where_it_was_from_detections_to_tracks():
             assert off[mine].max() < 0.3
     plainly = np.sqrt(3 / 2) * NOISE / 60 / np.sqrt(1.5)  # px a unit; three views, two pixels each, three axes
     assert np.sqrt(np.mean(squares)) < 1.3 * plainly
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_animal_that_darts_while_a_view_misses_it_is_not_lost(seed):
+    """One of two cameras sees nothing of every second frame of the start."""
+    position = np.concatenate(
+        [cruise_and_dart(frames=120, start=60, times=9.0, seed=seed + 10 * k) + [0, 0, 1.5 * k] for k in range(3)], 1
+    )
+    rig, missed = crossed_rig(2), np.zeros((120, 3, 2), bool)
+    missed[61:70:2, :, seed % 2] = True
+    detections, _ = seen(rig, position, NOISE, seed, missed)
+    tracks = Joint().track(rig, detections, 200.0).tracks
+    assert len(np.unique(tracks.track)) == 3
+    for k in range(3):
+        off = np.linalg.norm(tracks.position - position[tracks.frame, k], axis=1)
+        mine = (tracks.track == tracks.track[np.argmin(off)]) & (tracks.frame >= 50) & (tracks.frame < 75)
+        assert mine.sum() == 25
+        assert off[mine & (tracks.views == 2)].max() < 0.3  # one view alone does not tell where a dart leads

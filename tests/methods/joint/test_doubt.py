@@ -14,6 +14,7 @@ from trackfish3d.methods.joint.refinement.confidence import (
     PLAIN,
     SCORES,
     WEIGHTS,
+    Moments,
     link_confidence,
     meetings,
     suspects,
@@ -122,8 +123,8 @@ def by_hand(frames, odds, lost=(), score=10.0, joins=()):
     )
 
 
-def curve(score, frames, odds=NO_SWAP):
-    z = WEIGHTS @ [1, np.clip(score, *SCORES), np.log2(frames), odds - NO_SWAP]
+def curve(score, frames, odds=NO_SWAP, close=0.0):
+    z = WEIGHTS @ [1, np.clip(score, *SCORES), np.log2(frames), odds - NO_SWAP, close]
     return 1 / (1 + np.exp(-z))
 
 
@@ -254,3 +255,15 @@ def test_a_join_that_is_likelier_wrong_than_right_is_not_made():
     assert len(cut.paths.begin) == 3
     assert not ((cut.paths.frame > 19) & (cut.paths.frame < 45)).any()
     assert len(cut.joins) == 0
+
+
+@pytest.mark.parametrize("apart", [0.25, 0.5, 2.0])
+def test_an_animal_lost_beside_another_is_more_doubtful(apart):
+    """Two tracks of straight motion, one lost for eight frames; the nearer the other, the likelier they changed."""
+    alone, beside = (by_hand([], [], [(30, 38)], -20.0) for _ in range(2))
+    gap = float(np.linalg.norm(np.diff(beside.paths.state[beside.paths.frame == 34, :3], axis=0)))
+    beside.body_length = gap / apart
+    want = max(1 - apart, 0.0)
+    assert Moments.of(alone).close.max() == 0.0
+    assert Moments.of(beside).close.max() == pytest.approx(want, abs=0.1)
+    assert (1 - link_confidence(beside)).max() == pytest.approx(curve(-20, 8, close=want), rel=0.5)

@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from trackfish3d.methods.joint.fit.estimate import apart, camera_scales, climb, disagreement, fit
+from trackfish3d.methods.joint.fit.estimate import (
+    apart,
+    camera_scales,
+    climb,
+    disagreement,
+    fit,
+    square_scale,
+    usual_square,
+)
 from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.filtering import linearised
@@ -156,3 +164,30 @@ def test_a_bad_camera_does_no_harm(bad):
         off = np.linalg.norm(position[tracks.frame] - tracks.position[:, None], axis=2).min(1)
         error.append(np.sqrt(np.mean(off**2)))
     assert error[0] < 1.05 * error[1]
+
+
+@pytest.mark.parametrize("freedom", [1, 3, 13])
+def test_the_scale_of_misfits_is_that_of_their_squares(freedom):
+    rng = np.random.default_rng(freedom)
+    square = 2.5 * rng.chisquare(freedom, 20000)
+    assert square_scale(square, freedom) == pytest.approx(2.5, rel=0.03)
+    square[:600] *= 100.0  # wrong detections
+    assert square_scale(square, freedom) == pytest.approx(2.5, rel=0.15)
+
+
+def test_where_a_fifth_is_wild_the_better_half_tells():
+    """Boxes that are cut: a fifth of the misfits is twenty times as large in squares."""
+    rng = np.random.default_rng(0)
+    freedom = np.repeat([1, 3, 5], 4000)
+    square = 2.5 * rng.chisquare(freedom)
+    assert usual_square(square, freedom) == pytest.approx(2.5, rel=0.03)
+    square[::5] *= 20.0
+    clipped = np.mean([square_scale(square[freedom == k], k) for k in (1, 3, 5)])
+    assert usual_square(square, freedom) < 0.9 * clipped
+
+
+def test_errors_that_are_bounded_are_not_taken_for_half_a_gaussian():
+    """A lean to and fro, sin t, has half of its squares above 1 / 2: a median makes 1.1 of a variance of 0.5."""
+    lean = np.sin(np.linspace(0, 200, 20001))
+    assert np.median(lean**2) / 0.4549 > 1.05
+    assert 0.45 < square_scale(lean**2, 1) < 0.65

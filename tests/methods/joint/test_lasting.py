@@ -51,18 +51,34 @@ def test_growth_is_that_of_a_smoother_written_as_a_matrix(stiff, fading):
     errors = (1 - share) * np.eye(n) + share * fading**lag
     gain, row = W[n // 2, n // 2], W[n // 2]
     motion = gain - row @ row
-    want = (row @ errors @ row + motion) / gain
+    want = (row @ errors @ row + lasting._MOTION * motion) / gain
     assert lasting._growth(np.array([gain]), Memory(share, fading, 0.0))[0] == pytest.approx(want, rel=0.03)
 
 
-def test_white_errors_leave_covariances_alone_and_a_single_frame_knows_no_memory():
+def test_white_errors_narrow_covariances_by_steady_motion_alone_and_a_single_frame_knows_no_memory():
     rng = np.random.default_rng(0)
     a = rng.standard_normal((5, 3, 3))
     single = a @ a.transpose(0, 2, 1) + 0.1 * np.eye(3)
     information = np.linalg.inv(single)
-    np.testing.assert_allclose(widened(0.1 * single, information, Memory(0.0, 0.5, 0.0)), 0.1 * single, rtol=1e-6)
+    through = 0.75  # of a smoother of low corner: the mean of w^2 over that of w, 3 / 4 for w = 1 / (1 + x^4)
+    want = through + lasting._MOTION * (1 - through)
+    np.testing.assert_allclose(
+        widened(0.1 * single, information, Memory(0.0, 0.5, 0.0)), 0.1 * want * single, rtol=0.01
+    )
     np.testing.assert_allclose(widened(single, information, Memory(0.6, 0.9, 0.2)), single, rtol=0.02)
     assert (np.linalg.eigvalsh(widened(0.1 * single, information, Memory(0.6, 0.9, 0.0)) - 0.3 * single) > 0).all()
+
+
+def test_few_cameras_do_not_prove_that_offsets_are_small():
+    """Offsets as large as white noise, of which 2 C - 3 combinations are seen: the mean of what is supposed."""
+    rng = np.random.default_rng(1)
+    for cameras in (2, 3, 8):
+        seen = (rng.standard_normal((2000, 2 * cameras - 3)) ** 2).mean(1)
+        supposed = [Memory(0.0, 0.5, x / (1 + x)).supposed(cameras) * (1 + x) for x in seen]  # in white variances
+        known = np.array(seen) > lasting._NONE
+        assert np.mean(np.array(supposed)[known]) == pytest.approx(1.0, abs=0.05)
+        assert np.quantile(supposed, 0.1) > np.quantile(seen, 0.1)
+    assert Memory(0.0, 0.5, 0.001).supposed(2) == 0.001  # no offset is seen: there is none
 
 
 @pytest.mark.parametrize("cameras", [3, 6])

@@ -24,6 +24,7 @@ from .packing import pack
 from .settings import JointSettings
 
 _SEEN_DEPTH = 0.8  # of the square of a body length: what is left of it where views know depth to two lengths
+_MOST_DEPTH = 0.2  # of the way to the nearest camera: uncertainty of depth at which an animal may be born
 Hypotheses = tuple[Ints, Ints, Array, Array]
 """Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 _ROOM = 1024  # sets of detections that may be new animals, before it is made larger
@@ -51,6 +52,7 @@ class Engine:
     def __init__(self, rig: CameraRig, model: TrackingModel, settings: JointSettings) -> None:
         self.rig, self.model, self.settings = rig, model, settings
         sizes = np.array([c.size for c in rig], float)
+        self._centres = np.array([c.centre for c in rig])
         self._rig = Rig(rig.packed, sizes, 1e-4 * model.body_length)
         log_clutter, typical = np.log(model.clutter), np.zeros(len(rig))
         self._beliefs = Beliefs(model.clear, model.hidden, log_clutter, model.scales, typical)
@@ -149,7 +151,27 @@ class Engine:
         first = np.searchsorted(owner, np.arange(len(who)))
         choice.members[who], choice.weight[who] = sets[chosen], value[chosen]
         choice.gain[who] = (value[chosen] - value[first]) / np.maximum((sets[chosen] >= 0).sum(1), 1)
-        self._widen(self.live.cov, who, dart[chosen], elapsed)
+        scale = dart[chosen]
+        gone = np.flatnonzero((sets[chosen] < 0).all(1) & ((tracks.found > 0.5).sum(1) >= 2))
+        if len(gone) and s.dart_share > 0:
+            free = np.ones(len(frame), bool)
+            free[sets[chosen][sets[chosen] >= 0]] = False
+            scale[gone] = self._fled(tracks.of(gone), frame, free, elapsed)
+        self._widen(self.live.cov, who, scale, elapsed)
+
+    def _fled(self, tracks: Predicted, frame: FrameObservations, free: Flags, elapsed: int) -> Array:
+        """(T,) how fast a dart tracks that no view shows may have begun, in usual ones: the root of its chance.
+
+        Either all views that should have shown an animal missed it, or it darted; the latter only where a view shows
+        what nobody took, ``free`` (N,), as far away as a dart leads.
+        """
+        missed = np.prod(1.0 - np.where(tracks.seen, tracks.found, 0.0), axis=1)
+        everyone = np.arange(len(missed))
+        self._widen(tracks.cov, everyone, np.ones(len(missed)), elapsed)
+        owner, sets, _ = self._hypotheses(tracks, frame, free)
+        shown = np.isin(everyone, owner[(sets >= 0).any(1)])
+        share = self.settings.dart_share
+        return np.asarray(np.sqrt(shown * share / (share + missed)))
 
     def _with_darts(
         self, tracks: Predicted, calm: tuple[Ints, Ints, Array], frame: FrameObservations, elapsed: int
@@ -251,9 +273,7 @@ class Engine:
             return none
         found = self._first_sightings(frame, free, members)
         add_pair_odds(found.weight, found.members, frame.start, frame.pair_odds)
-        # without parallax a point is as uncertain as it was before it was seen: no animal is born there
-        deep = np.linalg.eigvalsh(found.cov)[:, -1] < _SEEN_DEPTH * self.model.body_length**2
-        keep = np.flatnonzero((found.weight > s.least_birth) & deep)
+        keep = np.flatnonzero((found.weight > s.least_birth) & self._deep(found))
         keep = keep[np.argsort(-found.weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)
         if k == 0:
@@ -285,6 +305,18 @@ class Engine:
             window_rows=window_rows,
             window_gain=window_gain,
         )
+
+    def _deep(self, found: Sightings) -> Flags:
+        """(K,) whether views tell how far away a sighting is: no animal is born from rays without parallax.
+
+        Its largest variance must be less than it was before it was seen, and its deviation a small share of the way to
+        the nearest camera: what is as near to the cameras as they are to each other by chance would pass for small.
+        """
+        before, largest = self.model.body_length**2, np.linalg.eigvalsh(found.cov)[:, -1]
+        alone = 1.0 / np.maximum(1.0 / largest - 1.0 / before, 1e-12 / before)  # variance that views alone leave
+        away = np.linalg.norm(found.position[:, None] - self._centres, axis=2)
+        near = np.where(found.members >= 0, away, np.inf).min(1)
+        return np.asarray((largest < _SEEN_DEPTH * before) & (alone < (_MOST_DEPTH * near) ** 2))
 
     def _first_sightings(self, frame: FrameObservations, free: Flags, members: Ints) -> Sightings:
         """Return sets of free detections that may be new animals."""

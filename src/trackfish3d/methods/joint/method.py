@@ -20,7 +20,8 @@ from .observations import Observations
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
 from .refinement.filtering import linearised
 from .refinement.lasting import lasting_covariance
-from .refinement.refine import Refined, refine
+from .refinement.pins import Pins
+from .refinement.refine import Lines, Refined, refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
@@ -46,6 +47,7 @@ class Joint(Method):
 
     name: ClassVar[str] = "joint"
     Settings: ClassVar[type[Any]] = JointSettings
+    keeps_pins: ClassVar[bool] = True
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
         """Fit, track, refine."""
@@ -65,14 +67,15 @@ class Joint(Method):
         notes = (_STOPPED.format(engine.stopped),) if engine.stopped else ()
         if not engine.confirmed:
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
-        refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s)
+        pins = Pins.of(self.pins, world, model.body_length)
+        refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":
             notes = (*notes, _OPEN.format(refined.borders.at_border, refined.borders.inner))
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
         paths = refined.paths
         lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
-        tracks = to_tracks(world, refined, lasting_covariance(obs, paths, lines))
+        tracks = to_tracks(world, refined, lasting_covariance(obs, paths, lines, model.body_length), lines)
         return Result(tracks, tuple(found), notes, model=world.model(model))
 
     def remarks(self, result: Result) -> list[str]:
@@ -89,17 +92,16 @@ class Joint(Method):
         return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
-def to_tracks(world: Canonical, refined: Refined, covariance: Array) -> Tracks:
-    """Mended paths as tracks, with covariance (N, 3, 3), mean reprojection error and the confidence of each link."""
-    rig, detections, paths = world.rig, world.detections, refined.paths
-    error, count = np.zeros(len(paths.name)), np.zeros(len(paths.name))
-    for c, cam in enumerate(rig):
-        rows = np.flatnonzero(paths.members[:, c] >= 0)
-        off = cam.project(paths.state[rows, :3]) - detections.centroids[paths.members[rows, c]]
-        error[rows] += np.linalg.norm(off, axis=1)
-        count[rows] += 1
+def to_tracks(world: Canonical, refined: Refined, covariance: Array, lines: Lines) -> Tracks:
+    """Mended paths as tracks, with covariance (N, 3, 3), mean reprojection error and the confidence of each link.
+
+    lines : `linearised` of the paths. It sees points that noise has put a little above the water, too.
+    """
+    detections, paths = world.detections, refined.paths
+    pixel, _, use = lines
+    off = np.linalg.norm(pixel - detections.centroids[np.maximum(paths.members, 0)], axis=2)
     with np.errstate(invalid="ignore"):
-        error = error / count
+        error = np.where(use, off, 0.0).sum(1) / use.sum(1)
     return Tracks.build(
         paths.frame + world.first,
         paths.name,
@@ -107,7 +109,7 @@ def to_tracks(world: Canonical, refined: Refined, covariance: Array) -> Tracks:
         covariance=covariance,
         detection=world.members(paths.members),
         error_px=error,
-        observed=count > 0,
+        observed=(paths.members >= 0).any(1),
         confidence=link_confidence(refined),
         cameras=world.names,
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from .bodies.shape import BodyShape
+
 Array = NDArray[np.float64]
 
 
@@ -17,6 +19,7 @@ class TrackingModel:
     ``dart`` of the velocity's change when an animal darts, world units a frame. ``clear``, ``hidden`` (C,) chance to be
     detected in full view, and at the place of another. ``clutter`` (C,) false detections a px^2 and frame. ``births``
     new animals a world unit^3 and frame. ``body_length`` world units. ``scales`` (3,): see `cues.likeness`.
+    ``shape``: the usual body, None where detections have no size.
     """
 
     noise: Array
@@ -30,6 +33,7 @@ class TrackingModel:
     body_length: float
     scales: Array
     points: bool = False
+    shape: BodyShape | None = None
 
     def with_(self, **changes: object) -> "TrackingModel":
         """Return a copy with changes."""

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
-from .arguments import NO_ODDS, Columns, Lines, PairOdds, Readings
+from .arguments import NO_ODDS, Columns, Lines, PairOdds, Readings, Rig
+from .bodies.shape import outlines
+from .bodies.silhouettes import silhouette_odds
 from .cues import ROUND
 from .model import TrackingModel
 
@@ -18,7 +20,7 @@ FLOOR_PX = 0.5  # no detector is better than this
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), and what a network says of pairs.
+    """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), outlines (N, 3), and odds of pairs.
 
     ``first`` : number of the first row, where these are the last of many that came one frame at a time.
     """
@@ -31,6 +33,7 @@ class Observations:
     axis: Array
     origin: Array
     direction: Array
+    outline: Array
     pair_odds: PairOdds = NO_ODDS
     first: int = 0
 
@@ -51,7 +54,20 @@ class Observations:
             axis[long] = detections.angle[long]
         # copies: kernels are compiled anew for columns that may not be written, as those of a recording
         u, v, log_size = np.array(detections.u), np.array(detections.v), np.log(np.maximum(diagonal, 1e-3))
-        return cls(camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction)
+        out = cls(camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction, outlines(detections))
+        return out if model.shape is None else out.with_silhouettes(rig, detections, model)
+
+    def with_silhouettes(self, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":
+        """Return these observations with what the outlines of two views say about each other."""
+        assert model.shape is not None
+        sizes = np.array([c.size for c in rig], float)
+        cameras, lines = (
+            Rig(rig.packed, sizes, 1e-4 * model.body_length),
+            Lines(self.origin, self.direction, self.camera),
+        )
+        offsets = np.array(detections.offsets, np.int64)
+        odds = silhouette_odds(cameras, offsets, self.columns, lines, self.outline, model.shape)
+        return replace(self, pair_odds=odds)
 
     def with_pair_odds(self, rig: CameraRig, detections: Detections, body_length: float, model: Path) -> "Observations":
         """Return these observations with what a pair network says about them."""

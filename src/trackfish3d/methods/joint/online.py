@@ -21,7 +21,7 @@ class OnlineJoint(FrameTracker):
     It decides as ``track --method joint --set horizon=0`` does before whole tracks are compared. Known animals come
     without delay; a new animal comes ``settings.window`` frames after it was first seen, when it is told from chance.
     Trying doubtful choices on later frames, exchanging and joining tracks and smoothing need the future and are left
-    out.
+    out, and outlines of two views are not compared.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ class OnlineJoint(FrameTracker):
         return self._take(self.engine, frame, detections)
 
     def _take(self, engine: Engine, frame: int, detections: Detections) -> Tracks:
-        obs = replace(Observations.of(self.rig, detections, engine.model), first=self._rows)
+        plain = engine.model.with_(shape=None)  # odds of pairs are those of a whole recording
+        obs = replace(Observations.of(self.rig, detections, plain), first=self._rows)
         engine.step(frame, slice(0, len(detections)), obs)
         log = engine.logs.pop()
         alive = np.isin(log.name, engine.live.name[engine.live.confirmed])

@@ -16,7 +16,9 @@ from scipy.stats import chi2
 
 from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
+from ....core.compiled import KERNEL
 from ....maths.kalman import predict
+from ..bodies.fitting import fit_shape
 from ..cues import COVER
 from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb, add_dart
 from ..model import TrackingModel
@@ -25,6 +27,7 @@ from ..refinement.filtering import linearised
 from ..refinement.trajectories import Trajectories
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _SHORTEST = 8  # frames; shorter tracks may be chance
 _STEP = math.sqrt(2.0)  # between accelerations that are tried
 _MOST_STEPS = 8
@@ -33,6 +36,9 @@ _DART_SPEEDS = 3.0  # a dart's change of velocity, in usual velocities along an 
 _DART_SCALE = 12.0  # ... in usual accelerations, whichever is more
 _SCALE_ROUNDS = 40
 _RELAXED = 1.8  # steps of expectation-maximisation are short
+_CLIPPED = 0.95  # share of misfits that are taken as they are
+_WILD = 0.999  # share of misfits that are not wild, were they Gaussian
+_MANY_WILD = 0.05  # share of wild ones that is too large for a few wrong detections
 _APART = (3.0, 4.0)  # times the usual noise: from none to all of it is believed
 _MOST_MEETINGS = 400  # rows of three views that cameras are judged by
 _PRIOR = 20.0  # detections' worth of the first model that a count starts from
@@ -48,7 +54,11 @@ def fit(
     paths = paths.longer_than(_SHORTEST)
     if not len(paths.name):
         return model
-    return _cues(obs, paths, _counts(rig, obs, paths, frames, _noise(rig, obs, paths, model, share)))
+    model = _cues(obs, paths, _counts(rig, obs, paths, frames, _noise(rig, obs, paths, model, share)))
+    if model.shape is None:
+        return model
+    _, J, use = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
+    return model.with_(shape=fit_shape(paths.members, J, use, obs.outline, model.shape))
 
 
 def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, share: float) -> TrackingModel:
@@ -61,10 +71,7 @@ def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: Tracki
     lines = linearised(rig.packed, paths.members, paths.state, h)
     scale = apart(camera_scales(paths.members, *lines, obs.u, obs.v, obs.noise))
     misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise * scale[obs.camera])
-    scales = [
-        np.median(misfit[freedom == k]) / chi2.median(k) * (freedom == k).sum() for k in np.unique(freedom[freedom > 0])
-    ]
-    scale *= math.sqrt(sum(scales) / max((freedom > 0).sum(), 1)) if scales else 1.0
+    scale *= math.sqrt(usual_square(misfit, freedom))
     kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
     paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
     noise = np.maximum(obs.noise * scale[obs.camera], FLOOR_PX)
@@ -82,6 +89,40 @@ def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: Tracki
         noise=model.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
         dart=float(max(_DART_SPEEDS * speed, _DART_SCALE * acceleration)),
     )  # fmt: skip
+
+
+def usual_square(misfit: Array, freedom: Ints) -> float:
+    """Return the factor by which squared misfits (N,) of rows of several degrees of freedom (N,) are too large.
+
+    Where very many are wild all the same, as where boxes are cut by whoever is in front, the better half tells: a noise
+    that explains them would make everything plausible.
+    """
+    kinds = [int(k) for k in np.unique(freedom[freedom > 0])]
+    if not kinds:
+        return 1.0
+    count = np.array([(freedom == k).sum() for k in kinds])
+    scale = np.array([square_scale(misfit[freedom == k], k) for k in kinds])
+    wild = [(misfit[freedom == k] > s * chi2.ppf(_WILD, k)).sum() for k, s in zip(kinds, scale, strict=True)]
+    if sum(wild) > _MANY_WILD * count.sum():
+        scale = np.array([np.median(misfit[freedom == k]) / chi2.median(k) for k in kinds])
+    return float((scale * count).sum() / count.sum())
+
+
+def square_scale(misfit: Array, freedom: int) -> float:
+    """Return the factor by which squared misfits (N,) are larger than chi-squared of so many degrees of freedom.
+
+    Misfits count up to what one in twenty is above, so that wrong detections do not decide. A median would: centroids
+    lean along the body by up to so much and no more, and half of such errors are large.
+    """
+    most = float(chi2.ppf(_CLIPPED, freedom))
+    usual = freedom * float(chi2.cdf(most, freedom + 2)) + most * (1.0 - _CLIPPED)  # mean of what is clipped
+    scale = max(float(np.median(misfit)) / float(chi2.median(freedom)), 1e-12)
+    for _ in range(_SCALE_ROUNDS):
+        step = float(np.minimum(misfit / scale, most).mean()) / usual
+        scale *= step
+        if abs(step - 1.0) < 1e-3:
+            break
+    return scale
 
 
 def climb(value: Callable[[int], float], most: int) -> int:
@@ -106,7 +147,7 @@ def apart(scale: Array) -> Array:
     return np.asarray(ratio**share)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def camera_scales(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
     """(C,) how many times its supposed noise each camera has; ones where three views never met.
 
@@ -116,14 +157,13 @@ def camera_scales(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-d
     track (`kernels.absorb`).
     """
     views = members.shape[1]
-    meeting = np.flatnonzero(use.sum(axis=1) >= 3)
-    meeting = meeting[:: 1 + meeting.shape[0] // _MOST_MEETINGS]
+    meeting = _meeting(use)
     variance = np.ones(views)
     A, b, x, P = np.empty((3, 3)), np.empty(3), np.empty(3), np.empty((3, 3))
     for _ in range(_SCALE_ROUNDS):
         total, count = variance.copy(), np.ones(views)
         for i in meeting:
-            A[:], b[:] = 0.0, 0.0
+            _clear(A, b)
             for c in range(views):
                 if use[i, c]:
                     d = members[i, c]
@@ -138,14 +178,42 @@ def camera_scales(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-d
                     square /= r[d] * r[d]
                     total[c] += square * _trust(square / variance[c])
                     count[c] += 2.0
-        step = total / count / variance
-        variance *= step**_RELAXED
-        if np.abs(np.log(step)).max() < 0.01:
+        change = 0.0
+        for c in range(views):
+            step = total[c] / count[c] / variance[c]
+            variance[c] *= step**_RELAXED
+            change = max(change, abs(math.log(step)))
+        if change < 0.01:
             break
-    return np.sqrt(variance)
+    for c in range(views):
+        variance[c] = math.sqrt(variance[c])
+    return variance
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
+def _meeting(use):  # type: ignore[no-untyped-def]
+    """Rows (M,) of use (N, C) in which three views meet, thinned evenly to the most that are needed."""
+    rows, found = np.empty(use.shape[0], np.int64), 0
+    for i in range(use.shape[0]):
+        views = 0
+        for c in range(use.shape[1]):
+            views += use[i, c]
+        if views >= 3:
+            rows[found] = i
+            found += 1
+    return rows[: found : 1 + found // _MOST_MEETINGS]
+
+
+@njit(**KERNEL)
+def _clear(A, b):  # type: ignore[no-untyped-def]
+    """Set normal equations A (3, 3), b (3,) to zero."""
+    for k in range(3):
+        b[k] = 0.0
+        for m in range(3):
+            A[k, m] = 0.0
+
+
+@njit(**KERNEL)
 def add_view(A, b, J, du, dv, w):  # type: ignore[no-untyped-def]
     """Add a view of weight w, whose pixel is off by (du, dv), to the normal equations A (3, 3), b (3,), in place."""
     for k in range(3):
@@ -154,19 +222,19 @@ def add_view(A, b, J, du, dv, w):  # type: ignore[no-untyped-def]
             A[k, m] += w * (J[0, k] * J[0, m] + J[1, k] * J[1, m])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _solved(A, b, x, P):  # type: ignore[no-untyped-def]
     """Fill x (3,) with the solution of A x = b and P (3, 3) with the inverse of A; False if there is none."""
-    unit = np.zeros(3)
+    unit = np.empty(3)
     x[0], x[1], x[2], ok = solve3(A, b)
     for k in range(3):
-        unit[:] = 0.0
-        unit[k] = 1.0
+        for m in range(3):
+            unit[m] = 1.0 if m == k else 0.0
         P[0, k], P[1, k], P[2, k], _ = solve3(A, unit)
     return ok
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _expected_square(J, du, dv, x, P):  # type: ignore[no-untyped-def]
     """Return the expected square of a view's error, px^2: its residual at x, and what x is uncertain by."""
     total = 0.0
@@ -180,7 +248,7 @@ def _expected_square(J, du, dv, x, P):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def _trust(square):  # type: ignore[no-untyped-def]
     """Weight of an error of this square, in variances: 1, and less in the tail of the noise."""
     wide = TAIL_SCALE * TAIL_SCALE
@@ -189,7 +257,7 @@ def _trust(square):  # type: ignore[no-untyped-def]
     return 1.0 - tail + tail / wide
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-def]
     """Squared misfit (N,), in deviations, of the best point of each row's detections, and its degrees of freedom (N,).
 
@@ -218,7 +286,7 @@ def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-de
     return misfit, freedom
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def track_likelihood(  # type: ignore[no-untyped-def]
     begin, frame, members, around, pixel, J, use, u, v, r, q, v0, p0, share, dart
 ):
@@ -267,11 +335,12 @@ def _counts(rig: CameraRig, obs: Observations, paths: Trajectories, frames: int,
     used = np.zeros(len(obs.u), bool)
     used[paths.members[paths.members >= 0]] = True
     clutter, clear, hidden = model.clutter.copy(), model.clear.copy(), model.hidden.copy()
+    order = np.argsort(paths.frame, kind="stable")
     for c, cam in enumerate(rig):
         pixel = cam.project(paths.state[:, :3])
         inside = (pixel >= 0).all(1) & (pixel < np.array(cam.size)).all(1)
         size = float(np.exp(np.median(obs.log_size[obs.camera == c]))) if (obs.camera == c).any() else 1.0
-        cover = _cover(paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), max(size, 1.0))
+        cover = _cover(order, paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), max(size, 1.0))
         hit = paths.members[:, c] >= 0
         for k, near in enumerate((cover < 0.05, cover > 0.5)):
             hits[k, c], tries[k, c] = (hit & inside & near).sum(), (inside & near).sum()
@@ -283,10 +352,12 @@ def _counts(rig: CameraRig, obs: Observations, paths: Trajectories, frames: int,
     return model.with_(clear=clear, hidden=hidden, clutter=np.maximum(clutter, model.clutter / 10))
 
 
-@njit(cache=True)
-def _cover(frame, pixel, size):  # type: ignore[no-untyped-def]
-    """(N,) how much the nearest other point of the same frame covers each, 0..1 (see `cues.chances`)."""
-    order = np.argsort(frame, kind="mergesort")
+@njit(**KERNEL)
+def _cover(order, frame, pixel, size):  # type: ignore[no-untyped-def]
+    """(N,) how much the nearest other point of the same frame covers each, 0..1 (see `cues.chances`).
+
+    order (N,) : indices of the points in the order of their frames.
+    """
     out = np.zeros(frame.shape[0])
     begin = 0
     while begin < order.shape[0]:

@@ -8,6 +8,7 @@ from ....core.progress import silent
 from ....recordings.detections import Detections
 from ...matching import POINT_ERROR, group_frames, hungarian_match
 from ...scale import box_size, estimate_scale, middle_frames
+from ..bodies.shape import any_direction
 from ..engine import Engine
 from ..model import TrackingModel
 from ..observations import Observations
@@ -33,7 +34,7 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
     Lengths come from first groups, the motion is the one that explains most of a short stretch, and everything is
     fitted twice to the tracks of a longer one.
     """
-    model = best_start(rig, detections, first_model(rig, detections), settings)
+    model = best_start(rig, detections, first_model(rig, detections, settings), settings)
     for _ in range(settings.fit_rounds):
         engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
         if not engine.confirmed:
@@ -44,10 +45,11 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
     return model
 
 
-def first_model(rig: CameraRig, detections: Detections) -> TrackingModel:
+def first_model(rig: CameraRig, detections: Detections, settings: JointSettings) -> TrackingModel:
     """Return what can be said without tracks: lengths, volume, density of detections."""
     points = box_size(detections) <= 0
     cameras, count = len(rig), len(detections.frames)
+    seeing = len(np.unique(detections.camera))
     diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
     frames = middle_frames(detections)
     largest = POINT_ERROR * diagonal if points else diagonal
@@ -73,6 +75,7 @@ def first_model(rig: CameraRig, detections: Detections) -> TrackingModel:
         body_length=length,
         scales=np.zeros(3) if points else np.array([0.08, 0.35, 0.08]),
         points=points,
+        shape=None if points or seeing > settings.silhouettes else any_direction(length),
     )
 
 

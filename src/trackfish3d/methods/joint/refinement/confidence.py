@@ -24,9 +24,9 @@ from .refine import Refined, judged, smoothed
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-WEIGHTS = np.array([-10.272, -0.166, 1.396, 0.18])
-"""Of 1, score, log2 of frames, and swap odds above `NO_SWAP`: fitted by benchmarks/joint_fit_doubt.py on crowded
-schools that no test has, where truth tells which tracks changed animals."""
+WEIGHTS = np.array([-10.272, -0.166, 1.396, 0.18, 5.0])
+"""Of 1, score, log2 of frames, swap odds above `NO_SWAP`, and closeness: fitted by benchmarks/joint_fit_doubt.py on
+crowded schools that no test has, where truth tells which tracks changed animals; closeness on 3D-ZeF 01 and 03."""
 SCORES = (-30.0, 15.0)  # scores beyond these say no more
 NO_SWAP = -9.0  # odds where no other track was near
 PLAIN = 1e-6  # chance that a link is wrong which neither gap nor meeting makes doubtful
@@ -44,7 +44,8 @@ class Moments:
 
     ``before``, ``after``: rows; ``frames`` between them; ``score``: worst of the links between; ``worst``: its row;
     ``swap``: greatest odds of an exchange; ``other``: row of the track to exchange with, -1 for none; ``touch``: odds
-    of an exchange in the same place, at the likeliest moment of the encounter, -inf elsewhere.
+    of an exchange in the same place, at the likeliest moment of the encounter, -inf elsewhere; ``close``: how near
+    another track came while two views had lost it: 1 at the same place, 0 from a body length on.
     """
 
     before: Ints
@@ -55,6 +56,7 @@ class Moments:
     swap: Array
     other: Ints
     touch: Array
+    close: Array
 
     @classmethod
     def of(cls, refined: Refined) -> "Moments":
@@ -74,24 +76,45 @@ class Moments:
         same = paths.name[before] == paths.name[after]
         before, after = before[same], after[same]
         frames = paths.frame[after] - paths.frame[before]
-        lost = (frames > 1) | (odds[after] > NO_SWAP)
+        lost = ((frames > 1) | (odds[after] > NO_SWAP)) & ~refined.pins.sure(paths)[after]
         before, after, frames = before[lost], after[lost], frames[lost]
         worst, met, close = np.empty(len(after), np.int64), np.empty(len(after), np.int64), np.empty(len(after))
         for k, (a, b) in enumerate(zip(before, after, strict=True)):
             worst[k] = a + 1 + np.argmin(scores[a + 1 : b + 1])
             met[k] = a + 1 + np.argmax(odds[a + 1 : b + 1])
             close[k] = touch[a + 1 : b + 1].max()
-        return cls(before, after, frames, scores[worst], worst, odds[met], partner[met], close)
+        beside = _closeness(refined, before, after)
+        return cls(before, after, frames, scores[worst], worst, odds[met], partner[met], close, beside)
 
     def chance(self, weights: Array = WEIGHTS) -> Array:
         """(K,) chance that the track is another animal afterwards."""
         return np.asarray(1.0 - expit(-self.features() @ weights) * expit(-self.touch))
 
     def features(self) -> Array:
-        """(K, 4) what `WEIGHTS` weigh."""
+        """(K, 5) what `WEIGHTS` weigh."""
         return np.column_stack(
-            [np.ones(len(self.score)), np.clip(self.score, *SCORES), np.log2(self.frames), self.swap - NO_SWAP]
-        )
+            [
+                np.ones(len(self.score)), np.clip(self.score, *SCORES), np.log2(self.frames), self.swap - NO_SWAP,
+                self.close,
+            ]
+        )  # fmt: skip
+
+
+def _closeness(refined: Refined, before: Ints, after: Ints) -> Array:
+    """(K,) how near another track came to each track between these rows, where there are rows between."""
+    paths = refined.paths
+    order = np.argsort(paths.frame, kind="stable")
+    frames = paths.frame[order]
+    out = np.zeros(len(before))
+    for k in np.flatnonzero(after - before > 1):
+        for row in range(int(before[k]) + 1, int(after[k])):
+            low, high = np.searchsorted(frames, [paths.frame[row], paths.frame[row] + 1])
+            others = order[low:high]
+            others = others[paths.name[others] != paths.name[row]]
+            if len(others):
+                away = np.linalg.norm(paths.state[others, :3] - paths.state[row, :3], axis=1).min()
+                out[k] = max(out[k], 1.0 - float(away) / refined.body_length)
+    return out
 
 
 def _touching(refined: Refined) -> Ints:
@@ -213,4 +236,6 @@ def undo_doubtful_joins(
     whose = {(int(n), int(f)) for n, f in zip(cut.name, cut.frame, strict=True)}
     renamed = [(int(name[np.flatnonzero((paths.name == t) & (paths.frame == b))[0]]), a, b) for t, a, b in joins]
     cut = smoothed(rig, obs, cut, model, settings)
-    return judged(rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open)
+    return judged(
+        rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open, refined.pins
+    )

@@ -13,13 +13,14 @@ import math
 import numpy as np
 from numba import njit
 
-from ....maths.kalman import predict
+from ....core.compiled import KERNEL
+from ....maths.kalman import copy_state, predict
 from ..kernels import FLIGHT_SCALE, FLIGHT_SHARE, absorb, look_one
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
     """Pixels (N, C, 2), Jacobians (N, C, 2, 3) and use (N, C) of the views that members (N, C) hold.
 
@@ -34,7 +35,17 @@ def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
     return pixel, J, use
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
+def begin_state(x, p0, v0, state, cov):  # type: ignore[no-untyped-def]
+    """Set state (6,) and covariance (6, 6) of a track at x (3,) of which nothing else is known."""
+    for k in range(6):
+        state[k] = x[k] if k < 3 else 0.0
+        for m in range(6):
+            cov[k, m] = 0.0
+        cov[k, k] = p0 if k < 3 else v0
+
+
+@njit(**KERNEL)
 def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back):  # type: ignore[no-untyped-def]
     """Kalman filter of each track over its own detections, in one direction of time.
 
@@ -62,12 +73,7 @@ def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back): 
         for k in range(count):
             i = begin[t + 1] - 1 - k if back else begin[t] + k
             if k == 0:
-                state[0] = around[i]
-                state[0, 3:] = 0.0
-                cov[:] = 0.0
-                for m in range(3):
-                    cov[0, m, m] = p0
-                    cov[0, 3 + m, 3 + m] = v0
+                begin_state(around[i], p0, v0, state[0], cov[0])
             else:
                 j = i + 1 if back else i - 1
                 dt[0] = abs(frame[i] - frame[j])
@@ -76,16 +82,16 @@ def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back): 
                 predict(state, cov, dt, q[max(i, j)])
                 if back:
                     mirror(state[0], cov[0])
-            before[i], before_cov[i] = state[0], cov[0]
+            copy_state(state[0], cov[0], before[i], before_cov[i])
             for c in range(members.shape[1]):
                 d = members[i, c]
                 if use[i, c]:
                     density[i] += absorb(state[0], cov[0], around[i, :3], pixel[i, c], J[i, c], u[d], v[d], r[d])
-            after[i], after_cov[i] = state[0], cov[0]
+            copy_state(state[0], cov[0], after[i], after_cov[i])
     return before, before_cov, after, after_cov, density
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def mirror(state, cov):  # type: ignore[no-untyped-def]
     """Turn time around: velocity changes sign, in place."""
     for i in range(3):
@@ -95,7 +101,7 @@ def mirror(state, cov):  # type: ignore[no-untyped-def]
             cov[3 + j, i] = -cov[3 + j, i]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
 def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: ignore[no-untyped-def]
     """Log density that a past state becomes a future one ``gap`` frames later.
 
@@ -103,11 +109,14 @@ def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: i
     ``dart``, somewhere in the gap; a tenth of darts are flights, four times as fast.
     """
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
-    state[0], cov[0] = past, past_cov
+    difference, both = np.empty(6), np.empty((6, 6))
+    copy_state(past, past_cov, state[0], cov[0])
     dt[0] = gap
     predict(state, cov, dt, q)
-    difference = future - state[0]
-    total = _density(difference, cov[0] + future_cov)
+    for k in range(6):
+        difference[k] = future[k] - state[0, k]
+    _add(cov[0], future_cov, both)
+    total = _density(difference, both)
     if share <= 0.0:
         return total
     for rare, scale in ((1.0, 1.0), (FLIGHT_SHARE, FLIGHT_SCALE)):
@@ -117,13 +126,22 @@ def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: i
             cov[0, 3 + k, 3 + k] += variance
             cov[0, k, 3 + k] += 0.5 * variance * gap
             cov[0, 3 + k, k] += 0.5 * variance * gap
-        other = math.log(min(rare * share * gap, 0.5)) + _density(difference, cov[0] + future_cov)
+        _add(cov[0], future_cov, both)
+        other = math.log(min(rare * share * gap, 0.5)) + _density(difference, both)
         top = max(total, other)
         total = top + math.log(math.exp(total - top) + math.exp(other - top))
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(**KERNEL)
+def _add(a, b, out):  # type: ignore[no-untyped-def]
+    """Set out (6, 6) to the sum of two covariances."""
+    for k in range(6):
+        for m in range(6):
+            out[k, m] = a[k, m] + b[k, m]
+
+
+@njit(**KERNEL)
 def _density(x, S):  # type: ignore[no-untyped-def]
     """Log of the Gaussian density of covariance S (6, 6) at x (6,), through its Cholesky factor."""
     L = np.linalg.cholesky(S)

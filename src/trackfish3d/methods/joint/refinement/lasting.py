@@ -23,6 +23,10 @@ Lines = tuple[Array, Array, NDArray[np.bool_]]
 _LAGS = 40  # frames over which errors are compared
 _FEWEST = 50  # pairs of residuals that a lag needs
 _MEMORIES = 1.0 - np.geomspace(0.6, 0.02, 30)  # that are tried
+_MOTION = 0.25  # of the variance that white acceleration would leave: animals accelerate more steadily
+_SUPPOSED = 3
+_NONE = 0.01  # share of an offset that is none: white errors show as much
+_LEAN = 0.015  # of a body length, chosen on the tuning scenes of benchmarks/bench_sigma.py
 _FREQUENCIES = (np.arange(1000) + 0.5) * np.pi / 1000
 _CORNERS = np.geomspace(1e-3, 300.0, 120)
 
@@ -34,6 +38,19 @@ class Memory:
     share: float
     fading: float
     constant: float
+
+    def supposed(self, cameras: int) -> float:
+        """Return the share that stays, as it is most likely to be where so many cameras were compared.
+
+        Views of one point disagree in 2 C - 3 ways, so that two cameras with lasting offsets show one number of four,
+        which may be small by chance. Where cameras differ for good at all, they are supposed to do so by about as much
+        as from frame to frame, with the weight of `_SUPPOSED` such numbers.
+        """
+        white = 1.0 - self.share - self.constant
+        if self.constant < _NONE or white <= 0.0 or self.share > white:
+            return self.constant
+        seen = 2 * cameras - 3
+        return (seen * self.constant + _SUPPOSED * white) / (seen + _SUPPOSED)
 
 
 def residuals(obs: Observations, paths: Trajectories, lines: Lines) -> tuple[Array, Array]:
@@ -88,17 +105,19 @@ def memory_of(paths: Trajectories, left: Array) -> Memory:
     return best
 
 
-def widened(covariance: Array, information: Array, memory: Memory) -> Array:
+def widened(covariance: Array, information: Array, memory: Memory, offset: float | None = None) -> Array:
     """Covariances (N, 3, 3) of smoothed positions when errors last so.
 
-    information (N, 3, 3) : of each row's own detections.
+    information (N, 3, 3) : of each row's own detections; offset : share of their variance that stays, if not
+    the memory's own.
     """
     single = np.linalg.cholesky(np.linalg.inv(information + _floor(information)))
     inside = np.linalg.solve(single, covariance)
     inside = np.linalg.solve(single, inside.transpose(0, 2, 1))
     gain, axes = np.linalg.eigh(0.5 * (inside + inside.transpose(0, 2, 1)))
     turned = single @ axes
-    wider = gain * _growth(np.clip(gain, 0.0, 1.0), memory) + memory.constant
+    stays = memory.constant if offset is None else offset
+    wider = gain * _growth(np.clip(gain, 0.0, 1.0), memory) + stays
     out: Array = np.einsum("nik,nk,njk->nij", turned, wider, turned)
     return out
 
@@ -111,15 +130,32 @@ def _growth(gain: Array, memory: Memory) -> Array:
     known = w.mean(1)
     through = (w * w).mean(1) / known  # what comes of errors, not of motion
     white = 1.0 - memory.share - memory.constant
-    times = through * (white + memory.share * (w * w * spectrum).mean(1) / (w * w).mean(1)) + 1.0 - through
+    times = through * (white + memory.share * (w * w * spectrum).mean(1) / (w * w).mean(1)) + _MOTION * (1.0 - through)
     return np.asarray(np.interp(gain, known, times))
 
 
-def lasting_covariance(obs: Observations, paths: Trajectories, lines: Lines) -> Array:
+def lasting_covariance(obs: Observations, paths: Trajectories, lines: Lines, body_length: float) -> Array:
     """Covariances (N, 3, 3) of the positions of tracks, errors lasting as they do in this recording."""
     left, information = residuals(obs, paths, lines)
     information = _everywhere(paths, information)
-    return widened(paths.cov[:, :3, :3], information, memory_of(paths, left))
+    memory = memory_of(paths, left)
+    found = widened(paths.cov[:, :3, :3], information, memory, memory.supposed(paths.members.shape[1]))
+    return found + leaning(obs, paths, body_length)
+
+
+def leaning(obs: Observations, paths: Trajectories, body_length: float) -> Array:
+    """Covariances (N, 3, 3) of the middle of a body about the point that its outlines have in common.
+
+    While a long body bends, the centroids of its outlines lean along it, in all views alike, so that no view disagrees
+    with another: `_LEAN` of its length, in the direction in which it swims. Only where outlines show long bodies.
+    """
+    seen = np.where(paths.members >= 0, np.isfinite(obs.axis[paths.members]), False).any(1)
+    velocity = paths.state[:, 3:]
+    pace = np.linalg.norm(velocity, axis=1)
+    ahead = velocity / np.maximum(pace, 1e-300)[:, None]
+    variance = np.where(seen, (_LEAN * body_length) ** 2, 0.0)
+    along = np.where((pace > 0)[:, None, None], ahead[:, :, None] * ahead[:, None, :], np.eye(3) / 3)
+    return np.asarray(variance[:, None, None] * along)
 
 
 def _everywhere(paths: Trajectories, information: Array) -> Array:

@@ -4,14 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from ....cameras.rig import CameraRig
+from ..kernels import TAIL_SCALE, TAIL_SHARE
 from ..model import TrackingModel
 from ..observations import Observations
 from ..settings import JointSettings
 from .borders import Borders, find_borders
 from .darts import find_darts
 from .filtering import linearised, run_filter
+from .pins import NONE, Pins
 from .repair import Filtered, Swaps, find_swaps, link_scores, stitch, undo_swaps
 from .smoothing import smooth
 from .trajectories import Trajectories
@@ -29,7 +32,8 @@ class Refined:
 
     ``swaps``: moments at which two may still be exchanged; ``scores`` (N,): how well the past of each row agrees with
     its future (`repair.link_scores`); ``joins`` (J, 3): track, last frame before a gap and first after it; ``borders``:
-    which tracks enter and leave the views; ``open``: whether animals were taken to come and go.
+    which tracks enter and leave the views; ``open``: whether animals were taken to come and go; ``pins``: what
+    people said; ``body_length``: world units.
     """
 
     paths: Trajectories
@@ -38,27 +42,37 @@ class Refined:
     joins: Ints
     borders: Borders
     open: bool
+    pins: Pins = NONE
+    body_length: float = 1e-9
 
 
 def refine(
-    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
+    rig: CameraRig,
+    obs: Observations,
+    paths: Trajectories,
+    model: TrackingModel,
+    settings: JointSettings,
+    pins: Pins = NONE,
 ) -> Refined:
     """Exchange and join tracks as their whole past and future say, until nothing changes, and smooth them.
 
     Where the number of animals is given, joins become easier until there are no more tracks than animals, or until none
-    is left that could be one animal: a ghost is better left alone than joined.
+    is left that could be one animal: a ghost is better left alone than joined. What people said in ``pins`` is kept.
     """
     joins: list[tuple[int, int, int]] = []
     come_and_go = settings.scene == "open"
     prior = settings.stitch_prior
-    paths = smoothed(rig, obs, paths, model, settings)
+    pins = pins.bound(paths)
+    paths = smoothed(rig, obs, pins.enforce(paths), model, settings)
     for _ in range(_MOST_ROUNDS):
         forth, back = filter_both(rig, obs, paths, model)
-        paths, done = undo_swaps(paths, find_swaps(paths, forth, back, model, settings), settings.swap_least)
+        swaps = pins.allowed(paths, find_swaps(paths, forth, back, model, settings))
+        paths, done = undo_swaps(paths, swaps, settings.swap_least)
         if not done:
             borders = find_borders(rig, paths, forth[2], back[2])
             come_and_go = settings.scene == "open" or (settings.scene == "auto" and borders.open)
-            name, strength = stitch(paths, forth, back, model, settings, prior, borders if come_and_go else None)
+            edge = borders if come_and_go else None
+            name, strength = stitch(paths, forth, back, model, settings, prior, edge, pins.weigh)
             first, last = paths.begin[:-1], paths.begin[1:] - 1
             renamed = dict(zip(paths.name[first].tolist(), name.tolist(), strict=True))
             joins = [(renamed.get(t, t), a, b) for t, a, b in joins]
@@ -72,7 +86,9 @@ def refine(
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
         paths = smoothed(rig, obs, paths, model, settings)
-    return judged(rig, obs, paths, model, settings, joins, come_and_go)
+    if (held := pins.enforce(paths)) is not paths:
+        paths = smoothed(rig, obs, held, model, settings)
+    return judged(rig, obs, paths, model, settings, joins, come_and_go, pins)
 
 
 def judged(
@@ -83,13 +99,15 @@ def judged(
     settings: JointSettings,
     joins: list[tuple[int, int, int]],
     come_and_go: bool,
+    pins: Pins = NONE,
 ) -> Refined:
-    """Return finished tracks with what is doubtful about them; ``joins`` and ``come_and_go`` as in `Refined`."""
+    """Return finished tracks with what is doubtful about them; ``joins`` and the rest as in `Refined`."""
     forth, back = filter_both(rig, obs, paths, model)
     swaps = find_swaps(paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     borders = find_borders(rig, paths, forth[2], back[2])
-    return Refined(paths, swaps, scores, np.array(joins, np.int64).reshape(-1, 3), borders, come_and_go)
+    done = np.array(joins, np.int64).reshape(-1, 3)
+    return Refined(paths, swaps, scores, done, borders, come_and_go, pins, model.body_length)
 
 
 def _linearised(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:
@@ -98,10 +116,10 @@ def _linearised(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Li
 
 
 def _filter(
-    obs: Observations, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array, back: bool
+    obs: Observations, noise: Array, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array, back: bool
 ) -> Filtered:
     found: Filtered = run_filter(
-        paths.begin, paths.frame, paths.members, paths.state, lines, obs.u, obs.v, obs.noise, q, model.velocity**2,
+        paths.begin, paths.frame, paths.members, paths.state, lines, obs.u, obs.v, noise, q, model.velocity**2,
         model.body_length**2, back,
     )  # fmt: skip
     return found
@@ -115,7 +133,8 @@ def filter_both(
     All steps are calm: two tracks that were exchanged look as if both had darted, and a dart would excuse it.
     """
     lines, q = _linearised(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
-    return _filter(obs, paths, model, lines, q, False), _filter(obs, paths, model, lines, q, True)
+    r = obs.noise
+    return _filter(obs, r, paths, model, lines, q, False), _filter(obs, r, paths, model, lines, q, True)
 
 
 def smoothed(
@@ -127,9 +146,35 @@ def smoothed(
         paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
         model.velocity**2, model.body_length**2, settings.dart_share, model.dart**2,
     )  # fmt: skip
-    _, _, state, cov, _ = _filter(obs, paths, model, lines, q, False)
-    smooth(paths.begin, paths.frame, state, cov, q)
+    noise = obs.noise
+    for again in (False, True):
+        _, _, state, cov, _ = _filter(obs, noise, paths, model, lines, q, False)
+        smooth(paths.begin, paths.frame, state, cov, q)
+        if not again:
+            noise = doubted(obs, paths, lines, state, cov)
     return Trajectories(paths.name, paths.frame, paths.members, state, cov)
+
+
+def doubted(obs: Observations, paths: Trajectories, lines: Lines, state: Array, cov: Array) -> Array:
+    """Noise (D,) of all detections, px, wider for those that the rest of their track speaks against.
+
+    The filter judges a detection by what came before it, and the first view of a frame by no other view. Smoothed
+    states (N, 6) judge all alike: the expected square of an error is that of its residual and what the state is
+    uncertain by, and counts as little as one in the tail of the noise does (`kernels.absorb`). Without the order of
+    views, none is preferred.
+    """
+    pixel, J, use = lines
+    row, view = np.nonzero(use)
+    d, J = paths.members[row, view], J[row, view]
+    off = np.stack([obs.u[d], obs.v[d]], axis=1) - pixel[row, view]
+    off -= np.einsum("nki,ni->nk", J, state[row, :3] - paths.state[row, :3])
+    square = (off**2).sum(1) + np.einsum("nki,nij,nkj->n", J, cov[row, :3, :3], J)
+    square /= obs.noise[d] ** 2
+    out: Array = obs.noise.copy()
+    wide = TAIL_SCALE**2
+    tail = expit(0.5 * square * (1.0 - 1.0 / wide) - np.log((1.0 - TAIL_SHARE) * wide / TAIL_SHARE))
+    out[d] /= np.sqrt(1.0 - tail + tail / wide)
+    return out
 
 
 def fill(paths: Trajectories, most: int) -> Trajectories:

@@ -1,6 +1,7 @@
 """Look back on whole tracks: whether two were swapped, and which fragment continues which."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -158,6 +159,7 @@ def stitch(
     settings: JointSettings,
     prior: float,
     borders: Borders | None = None,
+    said: Callable[[Trajectories, Array], None] | None = None,
 ) -> tuple[Ints, Array]:
     """Join fragments, all at once.
 
@@ -165,6 +167,7 @@ def stitch(
     fragment's end has at most one successor, so the choice of greatest total odds is an assignment.
     The odds of a link compare "this end becomes that start" with "one animal was lost and another appeared", which
     ``prior`` log-odds speak against; not so where, in an open scene, one leaves and the other comes at the ``borders``.
+    ``said`` puts into the log-odds what people said of links (`pins.Pins.weigh`).
     """
     begin = paths.begin
     first, last = begin[:-1], begin[1:] - 1
@@ -179,6 +182,8 @@ def stitch(
     value = odds - anew + prior
     if borders is not None:
         value[borders.leaving[:, None] | borders.entering[None, :]] -= prior + settings.stitch_prior
+    if said is not None:
+        said(paths, value)
     cost = np.where(value > 0, -value, np.inf)
     full = np.full((n, 2 * n), np.inf)
     full[:, :n] = cost

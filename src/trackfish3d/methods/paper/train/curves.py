@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+from ....core.drawing import plain_text
 from ....core.files import atomic_path
 
 
+@plain_text
 def draw_log(log: list[dict[str, float]], path: Path) -> None:
     """Draw total and parts over epochs, one panel each."""
     from matplotlib.figure import Figure
