@@ -16,6 +16,9 @@ from ..behaviour.streaming.block_measures import BIN_COLUMNS, GROUP_COLUMNS
 from ..core import files
 from ..core.errors import InputError
 from ..core.files import read_text
+from ..recordings.edits.edit_log import FILE as EDITS
+from ..recordings.edits.edit_log import read_log
+from ..recordings.edits.mending import TrackFile
 from .figures import VERSION, Figures
 from .frames import FrameAxis
 from .packing import packed, quantised, rounded
@@ -29,8 +32,11 @@ BARS = 60  # of distributions
 STARTS = 200
 
 
-def figures_of(found: Behaviour, tracks: Path) -> dict[str, Any]:
-    """Everything the page draws, small; ``tracks`` is the file that was analysed, known again by its digest."""
+def figures_of(found: Behaviour, tracks: Path, raw: bool = False) -> dict[str, Any]:
+    """Everything the page draws, small; ``tracks`` is the file that was analysed, known again by its digest.
+
+    ``raw``: as the tracker left them, whatever was edited.
+    """
     plan = found.plan
     step = max(1, -(-len(found.bins) // COLUMNS))
     bins, group = _thinned(found.bins, step), _thinned(found.group_bins, step)
@@ -38,7 +44,7 @@ def figures_of(found: Behaviour, tracks: Path) -> dict[str, Any]:
     column = {name: k for k, name in enumerate(BIN_COLUMNS)}
     return {
         "version": VERSION,
-        "digest": digest(tracks),
+        "digest": digest(tracks, raw),
         "units": plan.units,
         "tracks": [int(t) for t in plan.main],
         "frame": [int(f) for f in first],
@@ -83,7 +89,9 @@ def _starts(found: Behaviour) -> dict[str, Any]:
     }
 
 
-def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str, Any] | None, list[str]]:
+def read_figures(
+    folder: Path, tracks: Path, axis: FrameAxis, raw: bool = False
+) -> tuple[dict[str, Any] | None, list[str]]:
     """Figures beside a recording for its page, or None, and what the reader should know.
 
     A file that is damaged, or of other tracks, is not shown; the page says so. Places on the page's axis are added.
@@ -96,7 +104,7 @@ def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str,
         figures = Figures.model_validate(json.loads(read_text(path)))
     except (InputError, ValidationError, ValueError, RecursionError):
         return None, [f"The figures of behaviour cannot be read: {again}."]
-    if figures.digest != digest(tracks):
+    if figures.digest != digest(tracks, raw):
         return None, [f"The figures of behaviour are of other tracks and not shown: {again}."]
     found = figures.model_dump()
     found["place"] = _places(np.asarray(figures.frame) + 0.5 * (figures.frames - 1), axis)
@@ -106,9 +114,15 @@ def read_figures(folder: Path, tracks: Path, axis: FrameAxis) -> tuple[dict[str,
     return found, []
 
 
-def digest(tracks: Path) -> str:
-    """Digest of a file's contents; empty where there is none."""
-    return files.digest(tracks)[:16] if tracks.is_file() else ""
+def digest(tracks: Path, raw: bool = False) -> str:
+    """Digest of a file's contents and, unless ``raw``, of the edits made on it; empty where there is no file."""
+    if not tracks.is_file():
+        return ""
+    held: tuple[Any, ...] = ()
+    if tracks.name == "tracks.parquet" and not raw:
+        log = read_log(tracks.with_name(EDITS))
+        held = log.on(TrackFile(tracks).digest) if log.active else ()
+    return files.digest(tracks)[:16] + "".join(f".{e.id}" for e in held)
 
 
 def _places(frame: Array, axis: FrameAxis) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cameras import CameraRig
 from ..evaluation.gate import default_gate
-from ..health.kept import kept_problems
+from ..health.kept import kept_notes, kept_problems
 from ..recordings import Detections, Recording, Tracks, Truth
 from .behaviour import read_figures
 from .frames import FrameAxis, runs
@@ -18,6 +18,7 @@ from .palette import PALETTES
 from .residuals import link_detections, project_tracks, residual_panels
 from .scoring import all_scores, animal_timeline, score, score_tiles
 from .space import Space, space_of
+from .suspects import suspect_rows
 from .thumbnails import thumbnails
 
 BUDGET = 11_000_000  # bytes of arrays on a page, before base64 makes them a third longer
@@ -29,21 +30,27 @@ Ints = NDArray[np.int64]
 
 
 def collect(
-    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str | Path = "tracks.parquet"
+    recording: Recording,
+    tracks: Tracks,
+    gate: float | None = None,
+    tracks_file: str | Path = "tracks.parquet",
+    raw: bool = False,
 ) -> dict[str, Any]:
     """Contents of the page about `tracks` of a recording, scored at `gate` (world units) where the truth is known.
 
-    `tracks_file` is where the tracks were read from, a name in the recording's folder or a path of its own.
+    `tracks_file` is where the tracks were read from, a name in the recording's folder or a path of its own; `raw` says
+    that they are as the tracker left them, whatever was edited.
     """
     rig, truth = recording.rig, recording.truth
-    notes = [f"Something is wrong: {line}" for line in kept_problems(recording.folder)]
+    verdicts = [f"Something is wrong: {line}" for line in kept_problems(recording.folder)]
+    notes = [line[:1].upper() + line[1:] for line in kept_notes(recording.folder)]
     if (recording.folder / "detections.parquet").exists():
         detections = recording.detections
     else:
         detections = Detections.empty(rig.names)
         notes.append("This recording has no detections: views show reprojected tracks only.")
     if not len(tracks):
-        notes.append("There is no track in this recording.")
+        verdicts.append("Something is wrong: there is no track in this recording.")
     info = recording.info
     span = [info.first_frame, info.first_frame + info.frame_count - 1] if info.frame_count else []
     axis = FrameAxis.over(tracks.frame, detections.frame, [] if truth is None else truth.frame, span)
@@ -65,7 +72,8 @@ def collect(
     outside = int((~_within(tracks.position, space.reach)).sum())
     if outside:
         notes.append(f"{outside} track points lie far outside the box (or nowhere) and are not drawn in 3D.")
-    figures, remarks = read_figures(recording.folder, recording.folder / tracks_file, axis)
+    figures, remarks = read_figures(recording.folder, recording.folder / tracks_file, axis, raw)
+    own = str(tracks_file) == "tracks.parquet"
     residual = residual_panels(rig, tracks, detections, pixels, links) if len(detections) else []
     return {
         "title": recording.folder.resolve().name,
@@ -91,9 +99,11 @@ def collect(
             "animals": animal_timeline(scores, names, axis),
             "all": all_scores(scores),
         },
+        "suspects": suspect_rows(recording, tracks, axis, raw) if own else [],
         "behaviour": figures,
         "settings": settings_of(recording.folder),
         "versions": versions(),
+        "verdicts": verdicts,
         "notes": notes + remarks + problems,
     }
 

@@ -16,26 +16,41 @@ from .contents import collect
 # In the order of their imports: each may use what stands before it.
 SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "room.js")
 SCRIPTS += ("labels.js", "scene.js", "orbit.js", "views.js", "timeline.js", "plots.js", "behaviour.js", "maps.js")
-SCRIPTS += ("starts.js", "tables.js", "main.js")
+SCRIPTS += ("starts.js", "suspects.js", "tables.js", "main.js")
 
 
 def build_report(
-    recording: Recording, tracks: Tracks, gate: float | None = None, tracks_file: str | Path = "tracks.parquet"
+    recording: Recording,
+    tracks: Tracks,
+    gate: float | None = None,
+    tracks_file: str | Path = "tracks.parquet",
+    raw: bool = False,
 ) -> str:
-    """HTML of a page about `tracks` of a recording; `gate` as in `trackfish3d.evaluation.evaluate`, world units."""
-    return page(collect(recording, tracks, gate, tracks_file))
+    """HTML of a page about `tracks` of a recording; `gate` as in `trackfish3d.evaluation.evaluate`, world units.
+
+    `raw`: the tracks are as the tracker left them, whatever was edited.
+    """
+    return page(collect(recording, tracks, gate, tracks_file, raw))
 
 
 def write_report(
-    recording: Recording, out: str | Path | None = None, tracks: str | Path | None = None, gate: float | None = None
+    recording: Recording,
+    out: str | Path | None = None,
+    tracks: str | Path | None = None,
+    gate: float | None = None,
+    raw: bool = False,
 ) -> Path:
     """Write the page (``report.html`` in the recording, if not said otherwise) and return where it is.
 
-    `tracks` is a file to show instead of the recording's own ``tracks.parquet``.
+    `tracks` is a file to show instead of the recording's own ``tracks.parquet``, which is shown as the edits leave it
+    unless `raw`.
     """
-    found = recording.tracks if tracks is None else read_tracks(tracks)
+    if tracks is not None:
+        found = read_tracks(tracks)
+    else:
+        found = recording.tracks if raw else recording.mended_tracks
     out = recording.folder / "report.html" if out is None else Path(out)
-    text = build_report(recording, found, gate, "tracks.parquet" if tracks is None else Path(tracks).resolve())
+    text = build_report(recording, found, gate, "tracks.parquet" if tracks is None else Path(tracks).resolve(), raw)
     with atomic_path(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return out

@@ -9,6 +9,7 @@ import { startCounts, startResiduals } from "./plots.js";
 import { startBehaviour } from "./behaviour.js";
 import { startBehaviourMaps } from "./maps.js";
 import { startFastStarts } from "./starts.js";
+import { startSuspects } from "./suspects.js";
 import { startTables } from "./tables.js";
 
 function startTransport() {
@@ -121,6 +122,7 @@ function startKeys() {
 }
 
 startTables();
+startSuspects();
 startTransport();
 startViews();
 startTimeline();

@@ -72,6 +72,8 @@ export function startTables() {
   facts.push(plural(cameras.length, "camera"), ...(units === "unit" ? [] : [units]), truth ? `truth of ${truth.size}` : "no truth known");
   facts.push(report.tracksFile, ...(report.description ? [report.description] : []));
   $("facts").textContent = facts.join(" · ");
+  $("verdicts").hidden = !report.verdicts.length;
+  $("verdicts").append(...report.verdicts.map((text) => make("li", { textContent: text })));
   $("notes").hidden = !report.notes.length;
   $("notes").append(...report.notes.map((text) => make("li", { textContent: text })));
   scoreTiles();

@@ -1,0 +1,2 @@
+export { WebGLRenderer, Scene, PerspectiveCamera, OrthographicCamera, Vector3, Matrix4, Quaternion, Color, BufferGeometry, BufferAttribute, LineSegments, LineBasicMaterial, Mesh, MeshBasicMaterial, MeshLambertMaterial, InstancedMesh, InstancedBufferAttribute, SphereGeometry, ConeGeometry, LatheGeometry, Vector2, AmbientLight, DirectionalLight, DoubleSide, DynamicDrawUsage } from "three";
+export { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
