@@ -15,10 +15,11 @@ LAYERS = [
     ["cameras", "media"],
     ["calibration", "recordings"],
     ["health", "behaviour", "methods"],
-    ["evaluation", "detection"],
+    ["evaluation", "detection", "poses", "refinement"],
     ["plot", "synfish"],
     ["report", "benchmark"],
     ["pipeline"],
+    ["viewer"],
     ["cli"],
 ]
 # Inside `methods`: what all share, then one folder a method; methods do not know each other.

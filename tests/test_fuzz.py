@@ -9,7 +9,7 @@ def test_damaged_files_are_refused_in_one_line_by_every_reader() -> None:
         assert len(worker.readers) >= 40
         for name in worker.readers:
             tally = Tally()
-            worker.run(name, seed=0, first=0, last=12, tally=tally)
+            worker.run(name, seed=0, cases=list(range(12)), tally=tally)
             assert tally.cases == 12
             assert tally.bad == [], name
     finally:

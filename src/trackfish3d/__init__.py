@@ -22,7 +22,8 @@ _HOME = {
     "cameras.formats": ("read_calibration", "write_calibration"),
     "calibration": ("calibrate",),
     "core.errors": ("InputError", "MissingExtraError", "TrackFishError"),
-    "recordings": ("Detections", "Recording", "Tracks", "Truth"),
+    "poses": ("reconstruct_poses",),
+    "recordings": ("Detections", "Poses", "Recording", "Skeleton", "Tracks", "Truth"),
     "methods.result": ("Result",),
     "methods.suspects": ("Suspect",),
     "methods.base": ("Method",),
@@ -34,11 +35,19 @@ _HOME = {
     "media.video": ("Video",),
     "health": ("Health",),
     "evaluation": ("Scores",),
+    "evaluation.pose_scores": ("PoseScores",),
     "pipeline.stages": ("Listener", "Silent"),
     "pipeline.run": ("run",),
     "pipeline.tracking": ("check", "detect", "track"),
-    "pipeline.results": ("analyse", "evaluate", "export", "show", "write_report"),
+    "pipeline.editing": ("edit",),
+    "pipeline.results": ("analyse", "evaluate", "evaluate_poses", "export", "show", "write_report"),
+    "pipeline.refining": ("refine",),
+    "refinement.outcome": ("Refinement",),
+    "viewer.clip": ("clip",),
+    "viewer.launch": ("view",),
     "pipeline.inputs": ("simulate", "simulate_synfish"),
+    "pipeline.importing": ("import_recording",),
+    "pipeline.flat": ("detect_films",),
 }
 _RENAMED = {"open": "pipeline.tracking:open_recording", "problems": "pipeline.tracking:problems_of"}
 _WHERE = {name: f"{module}:{name}" for module, names in _HOME.items() for name in names} | _RENAMED
@@ -57,10 +66,14 @@ __all__ = [
     "MissingExtraError",
     "OnlineJoint",
     "OnlineTracker",
+    "PoseScores",
+    "Poses",
     "Recording",
+    "Refinement",
     "Result",
     "Scores",
     "Silent",
+    "Skeleton",
     "Suspect",
     "TrackFishError",
     "Tracks",
@@ -70,10 +83,15 @@ __all__ = [
     "analyse",
     "calibrate",
     "check",
+    "clip",
     "detect",
+    "detect_films",
     "detector_names",
+    "edit",
     "evaluate",
+    "evaluate_poses",
     "export",
+    "import_recording",
     "make_detector",
     "make_method",
     "method_names",
@@ -81,11 +99,14 @@ __all__ = [
     "plot",
     "problems",
     "read_calibration",
+    "reconstruct_poses",
+    "refine",
     "run",
     "show",
     "simulate",
     "simulate_synfish",
     "track",
+    "view",
     "write_calibration",
     "write_report",
 ]
@@ -99,6 +120,7 @@ if TYPE_CHECKING:
     from .detection.base import Detector
     from .detection.registry import detector_names, make_detector
     from .evaluation import Scores
+    from .evaluation.pose_scores import PoseScores
     from .health import Health
     from .media.video import Video
     from .methods.base import Method
@@ -107,14 +129,22 @@ if TYPE_CHECKING:
     from .methods.registry import make_method, method_names
     from .methods.result import Result
     from .methods.suspects import Suspect
+    from .pipeline.editing import edit
+    from .pipeline.flat import detect_films
+    from .pipeline.importing import import_recording
     from .pipeline.inputs import simulate, simulate_synfish
-    from .pipeline.results import analyse, evaluate, export, show, write_report
+    from .pipeline.refining import refine
+    from .pipeline.results import analyse, evaluate, evaluate_poses, export, show, write_report
     from .pipeline.run import run
     from .pipeline.stages import Listener, Silent
     from .pipeline.tracking import check, detect, track
     from .pipeline.tracking import open_recording as open
     from .pipeline.tracking import problems_of as problems
-    from .recordings import Detections, Recording, Tracks, Truth
+    from .poses import reconstruct_poses
+    from .recordings import Detections, Poses, Recording, Skeleton, Tracks, Truth
+    from .refinement.outcome import Refinement
+    from .viewer.clip import clip
+    from .viewer.launch import view
 
 
 def __getattr__(name: str) -> Any:

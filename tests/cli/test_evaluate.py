@@ -281,3 +281,25 @@ def test_rows_of_other_detections_are_not_taken_for_those_of_the_truth(tmp_path:
     assert same_detections(tmp_path / "copy", tmp_path / "school" / "truth.parquet")
     assert not same_detections(tmp_path / "film", tmp_path / "school")
     assert same_detections(tmp_path / "tracks.csv", tmp_path / "school")
+
+
+def test_recordings_with_truth_inside_are_each_scored_against_their_own(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folders = []
+    for name, track in (("a", FISH), ("b", SWAPPED), ("c", FISH)):
+        shift = {"a": 0, "b": 1000, "c": 2000}[name]
+        rig = CameraRig((Camera("top", (64, 48), np.diag([50.0, 50, 1]), np.zeros(5), np.eye(3), np.zeros(3)),), "cm")
+        truth = Truth.build(FRAME + shift, FISH, XYZ)
+        made = Recording.create(tmp_path / name, rig, truth=truth, detections=Detections.empty(("top",)))
+        made.write_tracks(Tracks.build(FRAME + shift, track, XYZ))
+        folders.append(made.folder)
+    scores = scores_of(capsys, *folders)
+    assert {n: s["switches"] for n, s in scores.items()} == {"a": 0, "b": 2, "c": 0}
+    code, out, _ = run(capsys, *folders, "--gate", 1)
+    assert code == 0
+    assert "truth of each, gate 1" in out
+    (folders[1] / "truth.parquet").unlink()
+    code, _, err = run(capsys, *folders)
+    assert code == 2
+    assert "b: has no truth of its own" in err

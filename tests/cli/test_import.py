@@ -64,12 +64,13 @@ def test_what_it_was_made_from_is_written_down(lab: Path) -> None:
     names = ["cal.toml", "det_top.txt", "det_front.txt"]
     assert [(f["path"], f["sha256"]) for f in found["inputs"]] == [(n, digest(lab / n)) for n in names]
     assert found["options"] == {
-        "cameras": "cal.toml", "detections": ["top=det_top.txt", "front=det_front.txt"], "fps": 25.0, "out": "rec",
+        "cameras": "cal.toml", "detections": {"top": "det_top.txt", "front": "det_front.txt"}, "fps": 25.0,
+        "out": "rec",
     }  # fmt: skip
-    first = (lab / "rec" / "provenance.json").read_bytes()
+    first = (lab / "rec" / "run.json").read_bytes()
     assert run(f"{line} --overwrite") == 0
     assert provenance.read(lab / "rec")["import"]["options"]["overwrite"] is True
-    assert len((lab / "rec" / "provenance.json").read_bytes()) > len(first)
+    assert len((lab / "rec" / "run.json").read_bytes()) > len(first)
 
 
 def test_a_time_offset_is_kept_and_applied(lab: Path) -> None:

@@ -158,3 +158,27 @@ def test_a_cache_folder_of_somebody_else_is_not_used(tmp_path, monkeypatch):
     assert _private_folder() == mine
     mine.chmod(0o777)
     assert _private_folder() != mine
+
+
+def test_check_says_its_verdict_where_nothing_can_be_drawn(tmp_path, capsys):
+    recording = tf.simulate(tmp_path / "rec", fish=2, rig="tank", frames=12)
+    assert run("check", recording.folder, "--picture", recording.folder / "recording.toml" / "x.png") in (0, 1)
+    said = capsys.readouterr().out
+    assert "the rig could not be drawn" in said
+    assert "typical residual" in said
+
+
+def test_a_folder_whose_name_is_no_text_is_named_as_the_cause(tmp_path, capsys):
+    made = tf.simulate(tmp_path / "rec", fish=2, frames=4)
+    strange = os.fsdecode(os.fsencode(str(tmp_path)) + b"/caf\xe9")
+    os.rename(made.folder, strange)
+    assert run("check", strange) == 2
+    assert "the name is not UTF-8" in capsys.readouterr().err
+
+
+def test_matplotlib_is_quiet_without_a_home(tmp_path):
+    code = "import trackfish3d, matplotlib; print(matplotlib.get_configdir())"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": SRC, "HOME": "/nonexistent", "TMPDIR": str(tmp_path)}
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    assert made.stderr == ""
+    assert made.stdout.startswith(str(tmp_path))

@@ -14,7 +14,7 @@ from trackfish3d.core import provenance
 def test_files_options_and_versions(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"frame,camera\n")
     provenance.note(tmp_path, "import", [tmp_path / "a.csv", tmp_path / "gone"], {"fps": 30.0, "cameras": Path("c")})
-    found = json.loads((tmp_path / "provenance.json").read_text())["import"]
+    found = json.loads((tmp_path / "run.json").read_text())["import"]
     assert found["inputs"] == [
         {"path": str(tmp_path / "a.csv"), "bytes": 13, "sha256": hashlib.sha256(b"frame,camera\n").hexdigest()},
         {"path": str(tmp_path / "gone"), "sha256": "missing"},
@@ -26,9 +26,9 @@ def test_files_options_and_versions(tmp_path: Path) -> None:
 def test_stages_are_chapters_and_the_same_work_the_same_bytes(tmp_path: Path) -> None:
     provenance.note(tmp_path, "import", [], {"b": 1, "a": 2})
     provenance.note(tmp_path, "track", [], {"method": "joint"})
-    first = (tmp_path / "provenance.json").read_bytes()
+    first = (tmp_path / "run.json").read_bytes()
     provenance.note(tmp_path, "import", [], {"a": 2, "b": 1})
-    assert (tmp_path / "provenance.json").read_bytes() == first
+    assert (tmp_path / "run.json").read_bytes() == first
     assert list(provenance.read(tmp_path)) == ["import", "track"]
 
 
@@ -59,7 +59,7 @@ def test_large_files_are_known_by_their_ends(tmp_path: Path, monkeypatch: pytest
 
 
 def test_damage_and_odd_names_do_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "provenance.json").write_text("{")
+    (tmp_path / "run.json").write_text("{")
     odd = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xff.csv")
     Path(odd).write_text("x")
     provenance.note(tmp_path, "import", [odd], {"detections": [odd]})

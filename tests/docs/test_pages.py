@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import trackfish3d as tf
 
@@ -82,8 +83,28 @@ def test_the_api_pages_hold_every_name_of_the_front_door():
     assert set(tf.__all__) - {"__version__"} <= shown
 
 
-def test_every_page_is_in_the_navigation_or_among_the_results():
-    listed = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+def _pages_of(entry):
+    """Pages of an entry of the navigation, in its order."""
+    if isinstance(entry, str):
+        return [entry]
+    return [page for part in (entry.values() if isinstance(entry, dict) else entry) for page in _pages_of(part)]
+
+
+def test_every_page_is_once_in_the_navigation_or_among_the_results():
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = _pages_of(yaml.safe_load(text[text.index("\nnav:") :])["nav"])
     pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
-    assert listed <= pages
-    assert [page for page in sorted(pages - listed) if not page.startswith("results/")] == []
+    assert len(listed) == len(set(listed))
+    assert set(listed) <= pages
+    assert [page for page in sorted(pages - set(listed)) if not page.startswith("results/")] == []
+
+
+def test_links_between_pages_lead_somewhere():
+    """What the site's builder refuses, without building it."""
+    lost = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in (ROOT / "docs").rglob("*.md")
+        for target in re.findall(r"\]\(([^)#:\s]+\.md)(?:#[^)\s]*)?\)", page.read_text(encoding="utf-8"))
+        if not (page.parent / target).is_file()
+    ]
+    assert lost == []

@@ -23,7 +23,7 @@ class Bars:
     """
 
     def __init__(self, *names: str) -> None:
-        self.console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+        self.console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True, emoji=False)
         columns = (
             rich.TextColumn("{task.description}", markup=False),
             rich.BarColumn(),

@@ -29,13 +29,19 @@ COMMANDS = {
     "import": "inputs.import_",
     "detect": "tracking.detect",
     "features": "tracking.features",
+    "crops": "tracking.crops",
     "check": "tracking.check",
+    "refine": "inputs.refine",
     "train": "tracking.train",
+    "train-baseline": "tracking.train_baseline",
     "learn": "tracking.learn",
     "track": "tracking.track",
     "warmup": "tracking.warmup",
     "evaluate": "results.evaluate",
     "analyse": "results.analyse",
+    "view": "results.view",
+    "edit": "results.edit",
+    "clip": "results.clip",
     "report": "results.report",
     "export": "results.export",
     "convert": "inputs.convert",
@@ -66,8 +72,8 @@ class LazyGroup(TyperGroup):
         if hasattr(module, "app"):
             command = typer.main.get_command(module.app)
         else:
-            single = typer.Typer(add_completion=False)
-            single.command(cmd_name)(module.command)
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(cmd_name, context_settings={"max_content_width": 100})(module.command)
             command = typer.main.get_command(single)
         command.name = cmd_name
         return command

@@ -12,7 +12,12 @@ from pathlib import Path
 
 
 def choose_cache() -> None:
-    """Set ``NUMBA_CACHE_DIR`` where Numba would find no place of its own; called before it is first imported."""
+    """Set ``NUMBA_CACHE_DIR`` where Numba would find no place of its own; called before it is first imported.
+
+    Matplotlib has the same trouble with its settings, and says so in every command.
+    """
+    if not os.environ.get("MPLCONFIGDIR") and not _home_is_writable():
+        os.environ["MPLCONFIGDIR"] = str(_private_folder())
     if os.environ.get("NUMBA_CACHE_DIR") or _writable(Path(__file__).parents[1]) or _home_is_writable():
         return
     os.environ["NUMBA_CACHE_DIR"] = folder = str(_private_folder())

@@ -105,7 +105,7 @@ def write_json(path: str | Path, content: Any, indent: int | None = 1) -> None:
     content : plain values.
     indent : blanks a level; None writes one line, for what only programs read.
     """
-    text = json.dumps(_finite(content), indent=indent, allow_nan=False)
+    text = json.dumps(finite(content), indent=indent, allow_nan=False)
     with atomic_path(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
 
@@ -123,11 +123,17 @@ def read_json(path: str | Path) -> Any:
         return None
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Return plain values with None for numbers that are not finite: JSON has none.
+
+    Parameters
+    ----------
+    value : dicts, lists, numbers and text.
+    """
     if isinstance(value, Mapping):
-        return {name: _finite(inner) for name, inner in value.items()}
+        return {name: finite(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -198,6 +204,19 @@ def _why_not_plain(name: str) -> str:
     if name.split(".")[0].strip().lower() in _RESERVED:
         return "is reserved by Windows"
     return ""
+
+
+def refuse_strange(path: str | Path) -> None:
+    """Refuse a path that is not text: libraries that read and write tables cannot open it.
+
+    Parameters
+    ----------
+    path : as the system names it.
+    """
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!a}: the name is not UTF-8, and cannot be opened; rename it") from None
 
 
 def inside(folder: str | Path, *parts: str) -> Path:

@@ -4,8 +4,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from .compiled import KERNEL
 
-@njit(cache=True)
+
+@njit(**KERNEL)
 def find_root(parent: NDArray[np.int64], i: int) -> int:
     """Return the root of a member.
 
@@ -20,7 +22,7 @@ def find_root(parent: NDArray[np.int64], i: int) -> int:
     return i
 
 
-@njit(cache=True)
+@njit(**KERNEL)
 def unite(parent: NDArray[np.int64], i: int, j: int) -> None:
     """Make the sets of two members one; the smaller root stays.
 

@@ -1,4 +1,4 @@
-"""What a recording was made from: ``provenance.json``, a chapter for each stage."""
+"""What a recording was made from: ``run.json``, an entry for each stage, beside what `run` knows it by."""
 
 import hashlib
 import importlib.metadata
@@ -10,7 +10,7 @@ from typing import Any
 from .. import __version__
 from .files import digest, read_json, write_json
 
-FILE = "provenance.json"
+FILE = "run.json"
 LARGE = 256 * 2**20  # bytes, beyond which only both ends of a file are digested
 _END = 2**20
 _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "torch", "av")
@@ -19,25 +19,37 @@ _PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "torch", "av")
 def note(folder: Path, stage: str, inputs: Iterable[str | Path], options: Mapping[str, Any]) -> None:
     """Write down what a stage was made from; the same inputs, options and versions make the same bytes.
 
+    An entry of that name is replaced, with the key that `run` knew it by: what another command made is not its own.
+
     Parameters
     ----------
     folder : of the recording.
-    stage : its name: "import", "detect", "track", ...; a chapter of that name is replaced.
+    stage : its name: "import", "detect", "track", ...
     inputs : files and folders that were read.
     options : plain values by name, as the user gave them or as they were filled in.
     """
-    before = read_json(folder / FILE)
-    chapters = before if isinstance(before, dict) else {}
-    chapters[stage] = {
+    entries = read(folder)
+    entries[stage] = entry(inputs, options)
+    write_json(folder / FILE, entries)
+
+
+def entry(inputs: Iterable[str | Path], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe what something was made from: its inputs with their digests, options, versions.
+
+    Parameters
+    ----------
+    inputs : files and folders that were read.
+    options : plain values by name.
+    """
+    return {
         "inputs": [_described(Path(path)) for path in inputs],
         "options": {name: _plain(value) for name, value in sorted(options.items())},
         "versions": _versions(),
     }
-    write_json(folder / FILE, chapters)
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Return the chapters by stage; none where nothing was written down.
+    """Return the entries by stage; none where nothing was written down.
 
     Parameters
     ----------

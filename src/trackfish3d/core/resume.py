@@ -37,9 +37,7 @@ class Journal:
         found = read_json(path)
         entries = found if isinstance(found, dict) else {}
         self._entries: dict[str, dict[str, Any]] = {
-            name: entry
-            for name, entry in entries.items()
-            if isinstance(entry, dict) and isinstance(entry.get("key"), str)
+            name: entry for name, entry in entries.items() if isinstance(entry, dict)
         }
 
     def facts(self, name: str, key: str, outputs: Iterable[Path] = ()) -> dict[str, Any] | None:
@@ -52,7 +50,7 @@ class Journal:
         outputs : files that it makes: where one is gone, it is to be done again.
         """
         entry = self._entries.get(name)
-        if entry is None or entry["key"] != key or not all(path.exists() for path in outputs):
+        if entry is None or entry.get("key") != key or not all(path.exists() for path in outputs):
             return None
         return {fact: value for fact, value in entry.items() if fact != "key"}
 

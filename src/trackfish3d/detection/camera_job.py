@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
-from ..core.files import read_json, stamp, write_json
+from ..core.files import read_json, write_json
 from ..core.progress import Progress
 from ..media.video import Video
 from ..media.video_checks import examine
@@ -53,7 +53,7 @@ def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     parts = Checkpoints(job.work / job.name, PART_FRAMES)
     settings = detector.settings.model_dump(mode="json")
     made_from = {
-        "video": stamp(video.path),
+        "video": video.stamp,
         "detector": [detector.name, settings, job.first_frame, PART_FRAMES, __version__, detector.stamp()],
     }
     done = parts.begin(made_from)

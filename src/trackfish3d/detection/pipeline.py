@@ -22,6 +22,7 @@ from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
 from .checkpoints import Checkpoints, tables
 from .registry import make_detector
 
+WORK = ".detect"
 _shared: Any = None
 
 
@@ -108,36 +109,74 @@ def detect(
     chosen = make_detector("background") if detector is None else detector
     chosen.ready()
     opened, notes = check_videos(recording, any_rate, videos)
-    work = claim_folder(recording.folder / ".detect")
+    first = recording.info.first_frame
+    report = see_films(opened, recording.folder, chosen, first, workers, progress or silent_tasks, previews)
+    report.notes[:0] = notes
+    recording.write_detections(detections_of(recording.rig.names, report.cameras, recording.folder))
+    _settle(recording, report.cameras)
+    finish(recording.folder, chosen, report)
+    return report
+
+
+def see_films(
+    films: Mapping[str, Video],
+    folder: Path,
+    detector: Detector,
+    first_frame: int,
+    workers: int | None,
+    progress: TaskProgress,
+    previews: bool,
+) -> Report:
+    """Let a detector see every film; what it finds waits in the folder, for `detections_of` and `finish`.
+
+    Parameters
+    ----------
+    films : by camera.
+    folder : where parts wait and pictures to look at are drawn.
+    detector : what finds the animals.
+    first_frame : number of every film's first frame.
+    workers : cameras at once; as many as cores by default.
+    progress : called with the name of a camera, its frames done and its frames in all.
+    previews : whether pictures to look at are drawn.
+    """
+    work = claim_folder(folder / WORK)
     cores = os.cpu_count() or 1
-    workers = max(1, min(len(opened), workers or cores))
+    workers = max(1, min(len(films), workers or cores))
     jobs = [
         CameraJob(
             name=name,
             video=video,
-            detector=chosen,
+            detector=detector,
             work=work,
-            first_frame=recording.info.first_frame,
+            first_frame=first_frame,
             threads=max(1, cores // workers),
-            preview=inside(recording.folder, "preview", f"{name}.png") if previews else None,
+            preview=inside(folder, "preview", f"{name}.png") if previews else None,
         )
-        for name, video in opened.items()
+        for name, video in films.items()
     ]
-    results = _run_jobs(jobs, workers, progress or silent_tasks)
-    report = Report(results, notes + [f"camera {r.name}: {note}" for r in results for note in r.notes])
-    report.notes += [f"camera {r.name}: no animals found" for r in results if not r.detections]
-    recording.write_detections(_pieces(recording, results, work))
-    _settle(recording, results)
+    results = _run_jobs(jobs, workers, progress)
+    notes = [f"camera {r.name}: {note}" for r in results for note in r.notes]
+    return Report(results, notes + [f"camera {r.name}: no animals found" for r in results if not r.detections])
+
+
+def finish(folder: Path, detector: Detector, report: Report) -> None:
+    """Write down how detections were made, and remove what waited.
+
+    Parameters
+    ----------
+    folder : as of `see_films`.
+    detector : that has seen the films.
+    report : what it made.
+    """
     content = {
-        "detector": chosen.name,
-        "settings": chosen.settings.model_dump(mode="json"),
-        "learnt": {r.name: r.learnt for r in results},
+        "detector": detector.name,
+        "settings": detector.settings.model_dump(mode="json"),
+        "learnt": {r.name: r.learnt for r in report.cameras},
         "notes": report.notes,
         "trackfish3d": __version__,
     }
-    write_json(recording.folder / "detections.settings.json", content)
-    remove_folder(work)
-    return report
+    write_json(folder / "detections.settings.json", content)
+    remove_folder(folder / WORK)
 
 
 def _settle(recording: Recording, results: list[CameraResult]) -> None:
@@ -150,12 +189,18 @@ def _settle(recording: Recording, results: list[CameraResult]) -> None:
         recording.write_info()
 
 
-def _pieces(recording: Recording, results: list[CameraResult], work: Path) -> Iterator[Detections]:
-    """Yield detections of all cameras, part by part, so that no long video is ever whole in memory."""
-    names = recording.rig.names
-    parts = [Checkpoints(work / r.name, PART_FRAMES) for r in results]
+def detections_of(names: tuple[str, ...], results: list[CameraResult], folder: Path) -> Iterator[Detections]:
+    """Yield detections of all cameras, part by part, so that no long video is ever whole in memory.
+
+    Parameters
+    ----------
+    names : of the cameras.
+    results : of `see_films`.
+    folder : as there.
+    """
+    parts = [Checkpoints(folder / WORK / r.name, PART_FRAMES) for r in results]
     for row in tables(parts, max(r.parts for r in results)):
-        here = [(recording.rig.index(r.name), t) for r, t in zip(results, row, strict=True) if t is not None]
+        here = [(names.index(r.name), t) for r, t in zip(results, row, strict=True) if t is not None]
         known = [c for c in COLUMNS if all(c in t.column_names for _, t in here)]
         columns: dict[str, Any] = {c: np.concatenate([t[c].to_numpy() for _, t in here]) for c in ("frame", *known)}
         camera = np.concatenate([np.full(t.num_rows, c, np.int16) for c, t in here])

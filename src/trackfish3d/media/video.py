@@ -1,8 +1,7 @@
 """Reading video: frame by frame in constant memory, every picture with the number of its moment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,23 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import InputError, MissingExtraError
-from .timeline import Timeline, number_frames
+from ..core.errors import InputError
+from ..core.files import stamp
+from .chapters import Piece, begin_frames, pieces_of
+from .film_file import FilmFile
 
 Bytes = NDArray[np.uint8]
 _PLANAR = ("yuv420p", "yuvj420p")  # planes are taken as they lie
-_OPEN: dict[str, Any] = {"metadata_errors": "replace", "timeout": 30.0}  # a damaged file can hold up its reader
-_MOST_HOLES, _SHORT = 1000, 10_000  # frames that a film may have for each picture, and those that any may have
+_SAME_RATE = 0.01  # frame rates further apart than this share are not the same
 _LUMA_FIRST = ("nv12", "nv21", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "gray")
-
-
-def _av() -> Any:
-    try:
-        import av
-    except ImportError:
-        raise MissingExtraError("av", "video", "reading video") from None
-    av.logging.set_level(None)  # FFmpeg's own lines would stand between a user and the one that counts
-    return av
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,82 +56,94 @@ def _plane(frame: Any, k: int, width: int, height: int) -> Bytes:
 
 @dataclass(eq=False)
 class Video:
-    """One video file, its packets read once so that every frame's number is known before any is decoded.
+    """The film of one camera, its packets read once so that every frame's number is known before any is decoded.
 
     Attributes
     ----------
-    path : the file.
-    size : of the pictures, (width, height) px.
-    fps : frames a second.
-    grey : whether it holds no colour at all.
-    timeline : of the packets: the number of every frame.
-    keys : presentation times of the key frames, ascending.
-    expected : frames by the container's word, 0 where it says nothing.
+    path : the file; of a film in several, what was named: a folder, or the first of them.
+    chapters : the files, in the order of time; nearly always one.
+    begin : number of the first frame of each.
     notes : what a user should know, a line each.
     skipped : numbers of frames that could not be decoded so far.
     """
 
     path: Path
-    size: tuple[int, int]
-    fps: float
-    grey: bool
-    timeline: Timeline
-    keys: NDArray[np.int64]
-    expected: int
+    chapters: tuple[FilmFile, ...]
+    begin: tuple[int, ...] = (0,)
     notes: list[str] = field(default_factory=list)
     skipped: set[int] = field(default_factory=set)
 
     @classmethod
-    def open(cls, path: str | Path) -> "Video":
-        """Read the packets of a video (nothing is decoded).
+    def open(cls, path: Piece | Sequence[Piece]) -> "Video":
+        """Read the packets of a film (nothing is decoded).
 
         Parameters
         ----------
-        path : the file.
+        path : the file. Of a film in chapters: their folder, a pattern, the files in the order of time, or a text with
+            ``+`` between them; a whole number between two files is the number of frames that are lost there.
         """
-        av = _av()
-        path = Path(path)
-        if not path.is_file():
-            raise InputError(f"{path}: no such video")
-        try:
-            with av.open(str(path), **_OPEN) as container:
-                stream = _stream(container, path)
-                packets = _packets(container, stream, av)
-                base = Fraction(stream.time_base or Fraction(1, 1000))
-                rate = stream.average_rate or stream.guessed_rate
-                expected = int(stream.frames or 0)
-                if not expected and container.duration and rate:
-                    expected = int(container.duration * rate / 1_000_000)
-                size = int(stream.codec_context.width), int(stream.codec_context.height)
-                grey = str(stream.codec_context.pix_fmt).startswith("gray")
-        except av.error.FFmpegError as error:
-            raise InputError(f"{path}: {_why(error)}") from None
-        if not packets:
-            raise InputError(f"{path}: holds no pictures; the file may be truncated")
-        timed = [pts for pts, _ in packets if pts is not None]
-        ordinal = len(timed) < len(packets)  # a raw stream without times: pictures are counted as they come
-        step = float(1 / (rate * base)) if rate else None
-        timeline = number_frames(np.arange(len(packets)) if ordinal else timed, 1.0 if ordinal else step)
-        if timeline.count > _SHORT + _MOST_HOLES * len(packets):
-            raise InputError(f"{path}: its clock is damaged: {len(packets)} pictures in {timeline.count} frames")
-        keys = np.array(sorted(pts for pts, key in packets if key and pts is not None), np.int64)
-        fps = float(rate or 30) if ordinal or len(timed) < 2 else round(1 / (timeline.step * float(base)), 6)
-        video = cls(path, size, fps, grey, timeline, np.zeros(0, np.int64) if ordinal else keys, expected)
-        video.notes.extend(timeline.notes)
-        if expected - video.count > max(2, 0.01 * expected):
-            video.notes.append(f"ends after {video.count} of {expected} frames; the file is truncated")
-        return video
+        pieces = pieces_of(path)
+        opened = [p if isinstance(p, int) else FilmFile.open(p) for p in pieces]
+        files = tuple(p for p in opened if isinstance(p, FilmFile))
+        for other in files[1:]:
+            _refuse_other(files[0], other)
+        named = Path(path) if isinstance(path, str | Path) and Path(path).exists() else files[0].path
+        begin, notes = begin_frames(opened)
+        if len(files) == 1:
+            return cls(named, files, notes=[*files[0].notes, *notes])
+        told = [f"{f.path.name}: {note}" for f in files for note in f.notes]
+        return cls(named, files, tuple(begin), [*told, *notes])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Of the pictures, (width, height) px."""
+        return self.chapters[0].size
+
+    @property
+    def fps(self) -> float:
+        """Frames a second, by the longest file."""
+        return max(self.chapters, key=lambda c: c.count).fps
+
+    @property
+    def grey(self) -> bool:
+        """Whether it holds no colour at all."""
+        return all(c.grey for c in self.chapters)
 
     @property
     def count(self) -> int:
         """Frames from the first to the last, lost ones included."""
-        return self.timeline.count
+        return self.begin[-1] + self.chapters[-1].count
+
+    @property
+    def expected(self) -> int:
+        """Frames by the containers' word, 0 where they say nothing."""
+        return sum(c.expected for c in self.chapters)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files."""
+        return tuple(c.path for c in self.chapters)
+
+    @property
+    def stamp(self) -> list[Any]:
+        """What it is known by without reading it: place, size and time of every file, and where each begins."""
+        known = [stamp(f) for f in self.files]
+        return known[0] if len(known) == 1 else [known, list(self.begin)]
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """(P,) numbers of the frames that the files hold, ascending."""
+        return np.concatenate(
+            [c.timeline.number[c.timeline.number >= 0] + b for c, b in zip(self.chapters, self.begin, strict=True)]
+        )
 
     @cached_property
     def key_numbers(self) -> NDArray[np.int64]:
-        """(K,) frames at which decoding can begin, ascending; none where the file cannot be searched."""
-        numbers = np.array([self.timeline.of(int(k)) for k in self.keys], np.int64)
-        return numbers[numbers >= 0]
+        """(K,) frames at which decoding can begin, ascending; none where a file cannot be searched."""
+        keys = [c.key_numbers for c in self.chapters]
+        if not all(len(k) for k in keys):
+            return np.zeros(0, np.int64)
+        return np.concatenate([k + b for k, b in zip(keys, self.begin, strict=True)])
 
     def near(self, number: int, look_ahead: int | None = None) -> int:
         """Return the frame nearest to a number that the file holds.
@@ -150,7 +153,7 @@ class Video:
         number : of a frame, lost or not.
         look_ahead : frames to decode at most from where decoding can begin; a frame beyond is not reached.
         """
-        held = self.timeline.number[self.timeline.number >= 0]
+        held = self.numbers
         k = int(np.argmin(np.abs(held - number)))
         keys = self.key_numbers[self.key_numbers <= held[k]]
         if look_ahead is not None and len(keys):
@@ -185,7 +188,7 @@ class Video:
     def _lose(self, start: int, stop: int) -> None:
         """Note the frames of this range that the file holds: none of them could be decoded."""
         if stop > start:
-            held = self.timeline.number
+            held = self.numbers
             self.skipped.update(held[(held >= start) & (held < stop)].tolist())
 
     def sample_numbers(self, count: int, length: int = 1) -> list[int]:
@@ -233,69 +236,21 @@ class Video:
 
     def _decode(self, start: int, threads: int) -> Iterator[Picture]:
         """Every picture that decodes, with its number, from at or before ``start``."""
-        av = _av()
-        ordinal = len(self.keys) == 0
-        seen = 0
-        try:
-            with av.open(str(self.path), **_OPEN) as container:
-                stream = _stream(container, self.path)
-                stream.codec_context.thread_count = threads
-                stream.thread_type = "AUTO" if threads > 1 else "NONE"
-                if start > 0 and not ordinal:
-                    container.seek(self._pts(start), stream=stream, backward=True)
-                demuxer = container.demux(stream)
-                while True:
-                    try:
-                        packet = next(demuxer)
-                    except StopIteration:
-                        return
-                    try:
-                        frames = packet.decode()
-                    except av.error.EOFError:
-                        return
-                    except av.error.FFmpegError:
-                        continue  # this packet is broken; its number stays empty
-                    for frame in frames:
-                        number = seen if ordinal or frame.pts is None else self.timeline.of(int(frame.pts))
-                        seen += 1
-                        if number >= 0:
-                            yield Picture(number, frame)
-        except av.error.FFmpegError as error:
-            raise InputError(f"{self.path}: {_why(error)}") from None
-
-    def _pts(self, number: int) -> int:
-        """Time of the first picture numbered ``number`` or later."""
-        at = self.timeline.pts[self.timeline.number >= number]
-        return int(at[0]) if len(at) else int(self.timeline.pts[-1])
+        first = max(int(np.searchsorted(self.begin, start, side="right")) - 1, 0)
+        for file, begin in zip(self.chapters[first:], self.begin[first:], strict=True):
+            for number, frame in file.decode(max(start - begin, 0), threads):
+                yield Picture(number + begin, frame)
 
 
-def _stream(container: Any, path: Path) -> Any:
-    if not container.streams.video:
-        raise InputError(f"{path}: holds no video")
-    stream = container.streams.video[0]
-    if stream.codec_context is None:
-        raise InputError(f"{path}: its codec is not known; convert it, for instance to H.264")
-    return stream
-
-
-def _packets(container: Any, stream: Any, av: Any) -> list[tuple[int | None, bool]]:
-    """Presentation time and key flag of every packet that can be read; a damaged end is not fatal."""
-    packets: list[tuple[int | None, bool]] = []
-    demuxer = container.demux(stream)
-    while True:
-        try:
-            packet = next(demuxer)
-        except (StopIteration, av.error.FFmpegError):
-            return packets
-        if packet.size:
-            packets.append((packet.pts, bool(packet.is_keyframe)))
-
-
-def _why(error: Exception) -> str:
-    kind = type(error).__name__
-    if kind == "DecoderNotFoundError":
-        return "its codec is not known; convert it, for instance to H.264"
-    if kind == "InvalidDataError":
-        return "is not a video, or is truncated: its index is missing"
-    text = str(error).split("]")[-1].strip()
-    return f"cannot be read ({text or kind})"
+def _refuse_other(first: FilmFile, other: FilmFile) -> None:
+    """Refuse files that are no chapters of one film."""
+    if first.size != other.size:
+        raise InputError(
+            f"{other.path}: has {other.size[0]} x {other.size[1]} px, {first.path.name} {first.size[0]} x "
+            f"{first.size[1]}; they are not chapters of one film"
+        )
+    if min(first.count, other.count) > 1 and abs(other.fps / first.fps - 1) > _SAME_RATE:
+        raise InputError(
+            f"{other.path}: has {other.fps:g} frames a second, {first.path.name} {first.fps:g}; they are not chapters "
+            "of one film"
+        )

@@ -12,7 +12,7 @@ from ..recordings import Recording
 from ..synfish.film import write_videos
 from ..synfish.presets import SchoolSettings, preset
 from ..synfish.rigs import common_point, paper_rig, random_rig, tank_rig, tank_water
-from ..synfish.scenes import FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
+from ..synfish.scenes import EDITION, FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
 from ..synfish.school import School, Water, body_volume, school_statistics, simulate_school
 
 SPREAD = "8,6"
@@ -45,7 +45,7 @@ def simulate(
     frames : number of frames.
     seed : same seed, same recording.
     preset_name : how fish swim.
-    detector : ``ideal``: exact masks; ``detector``: the failures of a real one.
+    detector : ``ideal``: exact masks; ``detector``: the failures of a real one; ``pose``: of one that gives parts.
     sick : how many fish are abnormal: slow, erratic, apart.
     length : body length, world units; by default as long as leaves the school room to swim.
     spread : half width and half height of the water, world units, as in ``8,6``.
@@ -81,6 +81,7 @@ def simulate_synfish(
     seed_offset: int = 0,
     detector: str = "detector",
     video: bool = False,
+    edition: int = EDITION,
     progress: TaskProgress | None = None,
     say: Say | None = None,
 ) -> dict[str, Recording]:
@@ -93,13 +94,14 @@ def simulate_synfish(
     seed_offset : other schools of the same scenes.
     detector : as in `simulate`.
     video : whether videos are rendered as well.
+    edition : 2, or 1 for the slower and looser schools of before.
     progress : called with what is being made, steps done and steps in all.
     say : called with a line about each school.
     """
     if seed_offset < 0:
         raise InputError(f"--seed-offset {seed_offset}: give zero or more")
     tell = progress or silent_tasks
-    chosen: list[Scene] = benchmark_scenes(None if scenes is None else list(scenes))
+    chosen: list[Scene] = benchmark_scenes(None if scenes is None else list(scenes), edition)
     made = {}
     for scene in chosen:
         folder = Path(out) / scene.name

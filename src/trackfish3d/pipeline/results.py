@@ -3,7 +3,7 @@
 import html
 import json
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ..behaviour.analysis import analyse as analyse_tracks
 from ..behaviour.settings import AnalysisSettings
 from ..behaviour.streaming.blocks import TrackSource
 from ..behaviour.streaming.output import TableFolder, whole_tables
+from ..core import provenance
 from ..core.errors import InputError
 from ..core.files import inside, write_json
 from ..core.progress import Progress
@@ -24,9 +25,13 @@ from ..core.settings import make_settings
 from ..evaluation import Scores
 from ..evaluation import evaluate as score_points
 from ..evaluation.gate import default_gate
+from ..evaluation.pose_scores import PoseScores, score_poses
 from ..methods.result import Result
-from ..recordings import Recording, Tracks, Truth, read_tracks
+from ..recordings import Poses, Recording, Tracks, Truth, read_poses, read_tracks
+from ..recordings.edits.edit_log import FILE as EDITS
+from ..recordings.edits.edit_log import read_log
 from ..recordings.exporters import export_tracks
+from ..recordings.exporters.poses import POSE_FORMATS, export_poses
 from ..recordings.tracks_text import note_edits
 from ..report import build_report
 from ..report import write_report as write_page
@@ -40,6 +45,7 @@ def evaluate(
     tracks: Recording | Result | Tracks | str | Path,
     truth: Recording | Truth | str | Path | None = None,
     gate: float | None = None,
+    raw: bool = False,
 ) -> Scores:
     """Score tracks against the truth.
 
@@ -48,8 +54,9 @@ def evaluate(
     tracks : a recording with tracks, a result, tracks, or a file of tracks.
     truth : the truth, or where it is; by default that of the recording given first.
     gate : largest distance of a match, world units; by default a third of the body length that the tracker estimated.
+    raw : the tracks of a recording as the tracker left them, without what was edited.
     """
-    found, home = _tracks_of(tracks)
+    found, home = _tracks_of(tracks, raw)
     known = _truth_of(home if truth is None else truth)
     if gate is None:
         if home is None:
@@ -58,14 +65,34 @@ def evaluate(
     return score_points(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate)
 
 
-def _tracks_of(source: Recording | Result | Tracks | str | Path) -> tuple[Tracks, Recording | None]:
+def evaluate_poses(
+    recording: Source, truth: str | Path | Poses | None = None, limbs: Sequence[tuple[str, str]] | None = None
+) -> PoseScores:
+    """Score the poses of a recording: limbs (PCP), parts (MPJPE, PCK), identities, and whether sigmas hold.
+
+    Parameters
+    ----------
+    recording : with poses.
+    truth : true poses, or a table with frame, id, part, x, y, z; by default the recording's own.
+    limbs : pairs of parts that are scored as limbs; by default the skeleton's edges.
+    """
+    source = open_recording(recording)
+    if source.poses is None:
+        raise InputError(f"{source.folder}: has no poses; import them without --keypoint, and track")
+    known = source.truth_poses if truth is None else truth if isinstance(truth, Poses) else read_poses(truth)
+    if known is None:
+        raise InputError(f"{source.folder}: has no true poses to compare with")
+    return score_poses(known, source.poses, limbs)
+
+
+def _tracks_of(source: Recording | Result | Tracks | str | Path, raw: bool) -> tuple[Tracks, Recording | None]:
     if isinstance(source, Tracks):
         return source, None
     if isinstance(source, Result):
         return source.tracks, None
     if isinstance(source, Recording) or Path(source).is_dir():
         home = open_recording(source)
-        return home.tracks, home
+        return home.tracks if raw else home.mended_tracks, home
     return read_tracks(source), None
 
 
@@ -86,6 +113,7 @@ def analyse(
     up: str | None = None,
     fps: float | None = None,
     format: Literal["parquet", "csv"] = "parquet",
+    raw: bool = False,
     progress: Progress | None = None,
 ) -> "Analysis":
     """Measure swimming and schooling, find abnormal animals, write tables and figures.
@@ -99,6 +127,7 @@ def analyse(
     up : world axis that points up, as in ``-z``; by the cameras otherwise.
     fps : frames a second, of a recording that does not know it.
     format : of the tables.
+    raw : the tracks as the tracker left them, without what was edited.
     progress : called with frames done and frames in all.
     """
     source = open_recording(recording)
@@ -113,14 +142,21 @@ def analyse(
         raise InputError(f"{source.folder}: has no tracks yet; run 'trackfish3d track {source.folder}'")
     if tracks is None:
         note_edits(own)
-    points = TrackSource(path=own) if tracks is None else TrackSource(read_tracks(tracks))
+    if tracks is not None:
+        points = TrackSource(read_tracks(tracks))
+    else:  # edits are few and tracks long: without any, they are read piece by piece
+        edited = not raw and bool(read_log(source.folder / EDITS).active)
+        points = TrackSource(source.mended_tracks) if edited else TrackSource(path=own)
     about = {"fps": repr(rate), "units": source.units, "up": json.dumps(list(world.up))}
     with TableFolder(folder, format, about) as tables:
         found = analyse_tracks(points, world, chosen, tables, progress)
         for name, table in whole_tables(found).items():
             tables(name, table)
-    write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks)), indent=None)
+    write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks), raw), indent=None)
     write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
+    if out is None:
+        made = {"up": list(world.up), "fps": rate, "settings": chosen.model_dump(mode="json")}
+        provenance.note(source.folder, "analyse", [own if tracks is None else Path(tracks)], made)
     return Analysis(found, tables, world.surface_world is None)
 
 
@@ -163,7 +199,11 @@ class Analysis:
 
 
 def write_report(
-    recording: Source, out: str | Path | None = None, tracks: str | Path | None = None, gate: float | None = None
+    recording: Source,
+    out: str | Path | None = None,
+    tracks: str | Path | None = None,
+    gate: float | None = None,
+    raw: bool = False,
 ) -> Path:
     """Write one self-contained page: 3D trajectories, camera views, residuals, timelines, scores.
 
@@ -173,24 +213,37 @@ def write_report(
     out : the page; ``report.html`` in the recording by default.
     tracks : file of tracks to show instead of the recording's own.
     gate : largest distance of a match, world units, where the truth is known.
+    raw : the tracks as the tracker left them, without what was edited.
     """
-    return write_page(open_recording(recording), out, tracks, gate)
+    source = open_recording(recording)
+    page = write_page(source, out, tracks, gate, raw)
+    if out is None:
+        used = [source.folder / "tracks.parquet" if tracks is None else Path(tracks)]
+        provenance.note(source.folder, "report", used, {"gate": gate, "raw": raw})
+    return page
 
 
-def export(recording: Source, format: str, out: str | Path, tracks: str | Path | None = None) -> list[str]:
+def export(
+    recording: Source, format: str, out: str | Path, tracks: str | Path | None = None, raw: bool = False
+) -> list[str]:
     """Write tracks in the format of another tool; returns what could not be written, a line each.
 
     Parameters
     ----------
     recording : with tracks.
-    format : one of `trackfish3d.recordings.exporters.FORMATS`.
+    format : one of `trackfish3d.recordings.exporters.FORMATS`, or of ``exporters.poses.POSE_FORMATS``.
     out : the file.
     tracks : file of tracks to write instead of the recording's own.
+    raw : the tracks as the tracker left them, without what was edited.
     """
     source, path = open_recording(recording), Path(out)
     if path.is_dir():
         raise InputError(f"{path}: is a folder; name a file")
-    return export_tracks(source, path, format, source.tracks if tracks is None else read_tracks(tracks))
+    if format in POSE_FORMATS:
+        return export_poses(source, path, format)
+    if tracks is not None:
+        return export_tracks(source, path, format, read_tracks(tracks))
+    return export_tracks(source, path, format, source.tracks if raw else source.mended_tracks)
 
 
 @dataclass(frozen=True)
@@ -207,7 +260,7 @@ class Page:
         return path
 
     def _repr_html_(self) -> str:
-        text = html.escape(build_report(self.recording, self.recording.tracks), quote=True)
+        text = html.escape(build_report(self.recording, self.recording.mended_tracks), quote=True)
         return f'<iframe srcdoc="{text}" style="width:100%;height:{self.height}px;border:0"></iframe>'
 
 

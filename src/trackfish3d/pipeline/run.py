@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..cameras import CameraRig
 from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
+from ..core import provenance
 from ..core.errors import InputError
 from ..core.files import atomic_path
 from ..core.lock import locked
@@ -28,7 +29,7 @@ from ..methods.registry import DEFAULT_METHOD
 from ..recordings import Recording, Truth
 from ..report import write_report
 from ..report.scoring import score
-from .films import common_rate, link_films, open_films, put_to_cameras
+from .films import Film, common_rate, link_films, open_films, put_to_cameras
 from .stages import JOURNAL, Listener, Runner, Stage
 from .tracking import chosen_method, load_truth, problems_of
 
@@ -42,7 +43,7 @@ _MADE = (
 
 
 def run(
-    videos: Mapping[str, str | Path] | Sequence[str | Path],
+    videos: Mapping[str, Film] | Sequence[str | Path],
     cameras: str | Path | CameraRig,
     out: str | Path,
     *,
@@ -72,7 +73,7 @@ def run(
 
     Parameters
     ----------
-    videos : file of each camera by the camera's name; or files alone, whose names tell the camera.
+    videos : film of each camera by its name, or films whose names tell the camera; of chapters folder, pattern or a+b.
     cameras : a rig, or a calibration in any format that is read.
     out : folder of the recording; made, or gone on with.
     detector : name of the detector.
@@ -103,7 +104,6 @@ def run(
     finder.ready()  # before anything is made
     whole = cameras if isinstance(cameras, CameraRig) else _calibration(Path(cameras), units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
-    _refuse_foreign(folder)
     stages = Stages(
         folder=folder,
         rig=whole.select(tuple(films)),
@@ -119,6 +119,7 @@ def run(
         workers=workers,
         any_rate=fps is not None,
         teach=None if not own else SHIPPED if model is None else str(model),
+        calibration=None if isinstance(cameras, CameraRig) else Path(cameras),
     )
     return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
 
@@ -141,6 +142,7 @@ class Stages:
     workers: int | None
     any_rate: bool
     teach: str | None
+    calibration: Path | None = None
 
     def do(self, listener: Listener, again: bool, missing: Sequence[str]) -> Recording:
         """Do all stages that are not done yet.
@@ -151,6 +153,7 @@ class Stages:
         again : whether finished stages are done again.
         missing : cameras that have no video.
         """
+        _refuse_foreign(self.folder)
         with locked(self.folder):
             return self._do(Runner(self.folder, listener, again), listener, missing)
 
@@ -192,7 +195,9 @@ class Stages:
             )
             return f"{len(self.films)} cameras, {count} frames at {self.fps:g} a second"
 
-        return Stage("recording", inputs, settings, (self._file("recording.toml"), self._file("cameras.toml")), work)
+        outputs = self._file("recording.toml"), self._file("cameras.toml")
+        known = () if self.calibration is None else (self.calibration,)
+        return Stage("recording", inputs, settings, outputs, work, (*known, *self._film_files()))
 
     def detect(self) -> Stage:
         """Find the animals in the videos."""
@@ -223,12 +228,14 @@ class Stages:
             rates = [f"{c.detections / max(c.frames, 1):.1f}" for c in made.cameras]
             return "\n".join([f"{made.detections} detections, {' / '.join(rates)} a frame", *made.notes])
 
-        return Stage("detect", (), settings, (self._file("detections.parquet"),), work)
+        return Stage("detect", (), settings, (self._file("detections.parquet"),), work, self._film_files())
+
+    def _film_files(self) -> tuple[Path, ...]:
+        return tuple(file for film in self.films.values() for file in film.files)
 
     def _stamps(self) -> dict[str, list[Any]]:
         """Name of the camera, place, size and time of every video: their content would take too long to read."""
-        stats = {n: f.path.stat() for n, f in self.films.items()}
-        return {n: [str(self.films[n].path.resolve()), s.st_size, s.st_mtime_ns] for n, s in stats.items()}
+        return {name: film.stamp for name, film in self.films.items()}
 
     def check(self) -> Stage:
         """Say whether cameras, clocks and water agree; if not, that is no reason to stop."""
@@ -238,7 +245,7 @@ class Stages:
             health = examine(recording)
             draw_rig(recording.rig, animals(recording.rig, recording.detections), self._file("rig.png"))
             keep_verdict(self.folder, health)
-            return "; ".join(health.problems) or f"good, the cameras agree to {health.typical_error_px:.1f} px"
+            return health.summary
 
         outputs = (self._file("rig.png"), self._file(CHECK))
         return Stage("check", self._recorded(), {}, outputs, work)
@@ -294,7 +301,7 @@ class Stages:
             recording = Recording.open(self.folder)
             gate = default_gate(recording).distance if self.gate is None else self.gate
             page = write_report(recording, gate=gate)
-            scores = score(recording.truth, recording.tracks, gate)
+            scores = score(recording.truth, recording.mended_tracks, gate)
             line = str(page)
             if scores is not None:
                 c, i = scores.clear, scores.identity
@@ -314,7 +321,8 @@ def _refuse_foreign(folder: Path) -> None:
     """Refuse a folder that holds a recording of another making: it would be overwritten."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder")
-    if (folder / JOURNAL).exists():
+    known = provenance.read(folder)
+    if (folder / JOURNAL).exists() and (not known or "key" in known.get("recording", {})):
         return
     if (folder / "recording.toml").exists():
         raise InputError(f"{folder}: is a recording that 'run' did not make; name a new folder")

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..core import provenance
 from ..core.files import digest
 from ..core.progress import Progress, silent
 from ..core.resume import Journal, key_of
 
-JOURNAL = "run.json"
+JOURNAL = provenance.FILE
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,9 @@ class Stage:
     """One step.
 
     ``inputs`` are files, whose content counts, and ``settings`` plain values: the stage is done again when either
-    changes, or one of the ``outputs`` is gone. ``work`` gets a function to call with steps done and steps in all, and
-    returns a line about the outcome, and below it what else a user should know.
+    changes, or one of the ``outputs`` is gone. ``sources`` are further files to be written down. ``work`` gets a
+    function to call with steps done and steps in all, and returns a line about the outcome, and below it what else a
+    user should know.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Stage:
     settings: dict[str, Any]
     outputs: tuple[Path, ...]
     work: Callable[[Progress], str]
+    sources: tuple[Path, ...] = ()
 
     def key(self) -> str:
         """Digest of everything the outcome depends on."""
@@ -105,7 +108,8 @@ class Runner:
         """Do a stage, unless it is done."""
         known = None if self.again else self.journal.facts(stage.name, stage.key(), stage.outputs)
         if known is None:
-            known = {"line": stage.work(self.listener.begin(stage.name))}
+            made = provenance.entry([*stage.sources, *stage.inputs], stage.settings)  # as it was before the work
+            known = {"line": stage.work(self.listener.begin(stage.name)), **made}
             self.journal.note(stage.name, stage.key(), **known)
             self.listener.end(stage.name, known["line"], before=False)
         else:

@@ -1,17 +1,19 @@
 """Recordings in, tracks out: opening, detecting, checking and tracking, each in one call."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from ..core import provenance
 from ..core.errors import InputError
 from ..core.lock import locked
 from ..core.progress import Progress, TaskProgress
 from ..core.settings import setting_names
 from ..detection.base import Detector
-from ..detection.pipeline import Report
+from ..detection.pipeline import Report, check_videos
 from ..detection.pipeline import detect as detect_videos
 from ..detection.registry import make_detector
 from ..evaluation.truth_links import relink_recording
@@ -20,7 +22,9 @@ from ..health.kept import kept_problems
 from ..methods.base import LEARN_EPOCHS, Method
 from ..methods.registry import DEFAULT_METHOD, make_method, method_class
 from ..methods.result import Result
+from ..poses import reconstruct_poses, with_point
 from ..recordings import Recording, Truth, read_truth
+from .keeping import pins_of
 
 _LACKS = {
     "animals": "takes no number of animals",
@@ -67,8 +71,11 @@ def detect(
     finder = detector if isinstance(detector, Detector) else make_detector(detector, settings)
     source = open_recording(recording)
     with locked(source.folder):
-        report = detect_videos(source, finder, workers=workers, progress=progress, previews=previews)
+        films, _ = check_videos(source)
+        report = detect_videos(source, finder, videos=films, workers=workers, progress=progress, previews=previews)
         relink_recording(source)
+        made = {"detector": finder.name, "settings": finder.settings.model_dump(mode="json"), **finder.stamp()}
+        provenance.note(source.folder, "detect", [f for film in films.values() for f in film.files], made)
     return report
 
 
@@ -127,6 +134,8 @@ def track(
     model: str | Path | None = None,
     learn: bool = False,
     settings: Mapping[str, Any] | None = None,
+    point: str | None = None,
+    keep_edits: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Track all animals of a recording in 3D; nothing is written until the result is saved.
@@ -140,11 +149,38 @@ def track(
     model : trained network of a method that has one; otherwise the shipped one.
     learn : whether the network learns, without labels, on this recording first.
     settings : of the method, by name.
+    point : part of the body that the tracks follow, of detections with parts; the middle of the body without.
+    keep_edits : whether identities that people mended before are kept (`trackfish3d.edit`).
     progress : called with frames done and frames in all.
     """
     source = open_recording(recording)
     chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn, scene)
-    return chosen.track(source.rig, source.detections, source.fps, progress)
+    if keep_edits:
+        chosen = chosen.pinned(pins_of(source))
+    return with_poses(source, chosen.track(source.rig, source.detections, source.fps, progress), point)
+
+
+def with_poses(source: Recording, result: Result, point: str | None = None, progress: Progress | None = None) -> Result:
+    """Return the result with every part in 3D, where the recording's detections have parts.
+
+    Parameters
+    ----------
+    source : what was tracked.
+    result : its tracks.
+    point : part that the tracks shall follow; the middle of the body without.
+    progress : called with windows done and windows in all.
+    """
+    if source.detections.skeleton is None:
+        if point is not None:
+            raise InputError(f"--point {point}: the detections of {source.folder} have no parts")
+        return result
+    if point is not None:
+        source.detections.skeleton.index(point)
+    if not result.tracks.cameras or not (result.tracks.detection >= 0).any():
+        return result
+    poses = reconstruct_poses(source.rig, source.detections, result.tracks, progress)
+    tracks = result.tracks if point is None else with_point(result.tracks, poses, point)
+    return replace(result, tracks=tracks, poses=poses)
 
 
 def chosen_method(

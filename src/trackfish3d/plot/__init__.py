@@ -1,7 +1,8 @@
 """Pictures of what a recording holds, drawn with Matplotlib: each call returns the figure."""
 
+from .refinement import refinement
 from .rig import rig
 from .timeline import timeline
 from .trajectories import trajectories
 
-__all__ = ["rig", "timeline", "trajectories"]
+__all__ = ["refinement", "rig", "timeline", "trajectories"]

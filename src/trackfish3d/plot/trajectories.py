@@ -6,9 +6,11 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from ..core.drawing import plain_text
 from ..recordings import Tracks
 
 
+@plain_text
 def trajectories(tracks: Tracks, frames: tuple[int, int] | None = None, units: str = "") -> Figure:
     """Draw all tracks in 3D.
 

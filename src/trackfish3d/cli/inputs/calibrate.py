@@ -24,24 +24,23 @@ from ...calibration import (
 from ...calibration.lenses import MODELS
 from ...calibration.page import HEADS, summary, table
 from .._progress import Bars
+from .placing import place
+
+_PICTURES = (
+    "Per camera: CAMERA=FOLDER, CAMERA='PATTERN*.png' or CAMERA=VIDEO; or one FOLDER of all cameras, with a sub-folder "
+    "or video for each, or images called top_01.png, front_01.png. Pictures of one moment in all cameras have the same "
+    "name or number, videos the same frame numbers."
+)
+_BOARD = (
+    "chessboard:23x15:16 (inner corners, side of a square) or charuco:8x6:30:22:4X4_50 (squares, side of square and "
+    "marker, dictionary)."
+)
+_MOVING = "No board: CAMERA=FILE of frame, x, y of one thing that moved, or a folder of MultiCamSelfCal."
 
 
 def command(
-    pictures: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Per camera: CAMERA=FOLDER, CAMERA='PATTERN*.png' or CAMERA=VIDEO; pictures of one moment in all "
-            "cameras have the same name or number, videos the same frame numbers.",
-            show_default=False,
-        ),
-    ] = None,
-    board: Annotated[
-        str | None,
-        typer.Option(
-            help="chessboard:23x15:16 (inner corners, side of a square) or charuco:8x6:30:22:4X4_50 (squares, side of "
-            "square and marker, dictionary)."
-        ),
-    ] = None,
+    pictures: Annotated[list[str] | None, typer.Argument(help=_PICTURES, show_default=False)] = None,
+    board: Annotated[str | None, typer.Option(help=_BOARD)] = None,
     out: Annotated[Path, typer.Option(help="The calibration to write; its report lies beside it.")] = Path(
         "cameras.toml"
     ),
@@ -80,13 +79,26 @@ def command(
     units: Annotated[str | None, typer.Option(help="Unit of the board's lengths [default: mm].")] = None,
     every: Annotated[int | None, typer.Option(min=1, help="Look at every n-th frame of videos.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    from_tracks: Annotated[bool, typer.Option("--from-tracks", help=_MOVING)] = False,
+    fps: Annotated[list[str] | None, typer.Option(help="From tracks: CAMERA=RATE, where rates differ.")] = None,
+    synchronous: Annotated[
+        bool, typer.Option("--synchronous", help="From tracks: frame numbers agree already.")
+    ] = False,
+    size: Annotated[str | None, typer.Option(metavar="WxH", help="From tracks: of pictures of unknown lens.")] = None,
+    distance: Annotated[str | None, typer.Option(help="From tracks: A,B=3.2, how far apart two cameras are.")] = None,
+    centres: Annotated[Path | None, typer.Option(help="From tracks: CSV of camera, x, y, z.")] = None,
 ) -> None:
     """Calibrate cameras: lenses, poses and water from a board that two or more see at once.
+
+    With --from-tracks: poses and clocks from one thing that moved before all cameras, as a waved light or a drone.
 
     Without --floating, --world-board or reference points (--tank) the first camera is the world. Exit code 1 when the
     outcome is bad.
     """
     given = dict(locals())
+    if from_tracks:
+        place(pictures or [], intrinsics, size, fps or [], synchronous, distance, centres, units, out)
+        return
     request = Request(**{name: given[name] for name in Request.__dataclass_fields__})
     views, plan = prepare(request, _find)
     result = calibrate(views, plan)
@@ -107,7 +119,7 @@ def _find(sources: list[Source], board: Board, every: int | None, together: bool
 
 
 def _show(result: Calibration, quality: Quality, out: Path, page: Path) -> None:
-    console = Console(width=120, highlight=False)
+    console = Console(width=120, highlight=False, markup=False, emoji=False)
     shown = Table(box=None, pad_edge=False)
     for head in HEADS:
         shown.add_column(head, justify="left" if head == "camera" else "right")

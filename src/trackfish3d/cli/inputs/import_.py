@@ -11,34 +11,17 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ...cameras.formats import CalibrationWarning, read_calibration
-from ...cameras.rig import CameraRig
-from ...core import provenance
+from ...cameras.formats import CalibrationWarning
 from ...core.errors import InputError
-from ...core.reading.limits import FASTEST, SLOWEST
-from ...recordings import Detections, Recording, Truth
-from ...recordings.importers import (
-    FORMATS,
-    Clock,
-    DetectionsWarning,
-    Dropped,
-    align_by_time,
-    import_truth,
-    read_detections,
-    read_timestamps,
-)
-from ...recordings.recording import ASSUMED_FPS
-from ...recordings.tracks_text import TABLE
+from ...pipeline.importing import import_recording
+from ...recordings import Recording
+from ...recordings.importers import FORMATS, DetectionsWarning, Dropped
 
 _NO_RATE = (
     "WARNING: nobody said how many frames a second there are. {fps:g} is written down and marked as unknown:\n"
     "WARNING: no time in seconds and no speed is right. Import again with --fps, or set fps and fps_known = true\n"
     "WARNING: in {path}"
 )
-_MADE = (
-    "recording.toml", "detections.parquet", "truth.parquet", "tracks.parquet", "tracks.csv", TABLE, provenance.FILE,
-    "cameras.toml",
-)  # fmt: skip
 
 
 def command(
@@ -56,7 +39,9 @@ def command(
     scores: Annotated[str, typer.Option(help="What scores are: probability, percent or sigmoid (logits).")] = (
         "probability"
     ),
-    keypoint: Annotated[str | None, typer.Option(help="Body part of a pose file to track, or 'mean'.")] = None,
+    keypoint: Annotated[
+        str | None, typer.Option(help="Keep one body part of poses, or 'mean'; all parts without.")
+    ] = None,
     sort: Annotated[bool, typer.Option("--sort", help="Let frame numbers go back within a camera.")] = False,
     time_offset: Annotated[
         list[str] | None, typer.Option(help="CAMERA=frames, added to its frame numbers. Repeatable.")
@@ -79,45 +64,35 @@ def command(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing recording.")] = False,
 ) -> None:
     """Make a recording of a calibration and detections of any detector."""
-    said = {name: value for name, value in locals().items() if value not in (None, False, "", "probability")}
-    _refuse_existing(out, overwrite)
     dropped = Dropped()
     override = {"units": override_units, "size": override_size, "water": override_water_plane}
+    clocks = _pairs(timestamps or [], "--timestamps")
     with _notes():
-        rig = read_calibration(
+        made = import_recording(
             cameras,
-            size=parse_size(size),
-            units=units,
-            water=water_plane,
-            water_index=index,
-            names=_pairs(rename or [], "--rename"),
-            override=[k for k, v in override.items() if v],
-        )
-        found = read_detections(
-            _paths(detections, rig),
-            rig,
-            format,
+            _paths(detections),
+            out,
+            truth=truth,
+            fps=fps,
             min_score=min_score,
+            format=format,
             columns=_pairs(columns.split(",") if columns.strip() else [], "--columns"),
             box_size=box_size,
             scores=scores,
-            sort=sort,
             keypoint=keypoint,
+            sort=sort,
+            time_offset_frames={n: _frames(v, n) for n, v in _pairs(time_offset or [], "--time-offset").items()},
+            timestamps=dict(clocks),
+            rename=_pairs(rename or [], "--rename"),
+            units=units,
+            size=parse_size(size),
+            water_plane=water_plane,
+            index=index,
+            override=[k for k, v in override.items() if v],
+            overwrite=overwrite,
             dropped=dropped,
         )
-    clocks = {n: read_timestamps(p) for n, p in _by_camera(timestamps or [], "--timestamps", rig).items()}
-    rate = _rate(fps, clocks)
-    if clocks:
-        found = align_by_time(found, clocks, ASSUMED_FPS if rate is None else rate, dropped)
-    offsets = {n: _frames(v, n) for n, v in _by_camera(time_offset or [], "--time-offset", rig).items()}
-    true = import_truth(truth, rig) if truth is not None else None
-    if overwrite and (out / _MADE[0]).exists():
-        for name in _MADE:  # recording.toml first: what is half replaced must not open
-            (out / name).unlink(missing_ok=True)
-    made = Recording.create(out, rig, fps=rate, detections=found, truth=true, time_offset_frames=offsets)
-    told = [*_file_names(detections, rig), *_by_camera(timestamps or [], "--timestamps", rig).values()]
-    provenance.note(out, "import", [cameras, *told, *([truth] if truth else [])], said)
-    _summary(made, found, true, dropped)
+    _summary(made, dropped)
 
 
 @contextmanager
@@ -142,49 +117,19 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
     return int(match[1]), int(match[2])
 
 
-def _rate(fps: float | None, clocks: dict[str, Clock]) -> float | None:
-    """Frames a second: as given, or by the clock of the first camera that has one; None where nothing says."""
-    if fps is not None:
-        if not SLOWEST <= fps <= FASTEST:
-            raise InputError(f"--fps {fps:g}: no camera has that frame rate")
-        return fps
-    known = [c for c in clocks.values() if len(c[0]) > 1]
-    if not known:
-        return None
-    frame, time = known[0]
-    return float(1 / np.median(np.diff(time) / np.diff(frame)))
-
-
-def _refuse_existing(out: Path, overwrite: bool) -> None:
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: is a file; name a folder")
-    if out.is_dir() and not overwrite:
-        if (out / "recording.toml").exists():
-            raise InputError(f"{out}: is already a recording; --overwrite replaces it, with its tracks")
-        if any((out / name).exists() for name in _MADE):
-            raise InputError(f"{out}: holds parts of a recording; --overwrite replaces them")
-
-
-def _paths(given: list[str], rig: CameraRig) -> list[str | Path] | dict[str, str | Path]:
-    """``NAME=path`` for one camera's file; a path with a = in it that names no camera stays a path."""
-    named = {}
+def _paths(given: list[str]) -> list[str | Path] | dict[str, str | Path]:
+    """``NAME=path`` for one camera's file; a path with a = in it that is there stays a path."""
+    named: dict[str, str | Path] = {}
     for text in given:
         name, equals, path = text.partition("=")
         if not equals or Path(text).exists():
             continue
-        rig.index(name)
         if name in named:
             raise InputError(f"--detections names camera {name} twice")
         named[name] = path
     if named and len(named) < len(given):
         raise InputError("--detections: give CAMERA=path for every file, or for none")
-    return dict(named) if named else list(given)
-
-
-def _file_names(given: list[str], rig: CameraRig) -> list[str | Path]:
-    """Files and folders of ``--detections``, each once."""
-    paths = _paths(given, rig)
-    return list(dict.fromkeys(paths.values() if isinstance(paths, dict) else paths))
+    return named or list(given)
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
@@ -199,13 +144,6 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
     return pairs
 
 
-def _by_camera(texts: list[str], option: str, rig: CameraRig) -> dict[str, str]:
-    pairs = _pairs(texts, option)
-    for name in pairs:
-        rig.index(name)
-    return pairs
-
-
 def _frames(text: str, camera: str) -> int:
     try:
         number = int(text)
@@ -216,9 +154,11 @@ def _frames(text: str, camera: str) -> int:
     return number
 
 
-def _summary(recording: Recording, detections: Detections, truth: Truth | None, dropped: Dropped) -> None:
+def _summary(recording: Recording, dropped: Dropped) -> None:
     """Print what was taken up for each camera, and what was not."""
-    info = recording.info
+    info, truth = recording.info, recording.truth
+    offsets = [info.time_offset_frames.get(n, 0) for n in recording.rig.names]
+    detections = recording.detections.shifted(-np.array(offsets))  # as the cameras counted
     width = max(6, *(len(n) for n in recording.rig.names))
     print(f"recording {recording.folder}")
     heads = f"{'frames':>9}  {'first':>9}  {'last':>9}  {'gaps':>7}  {'detections':>11}  {'a frame':>7}"

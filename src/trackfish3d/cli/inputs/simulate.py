@@ -14,7 +14,9 @@ from .._progress import Bars
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 Out = Annotated[Path | None, typer.Option("--out", help="Folder of the new recording.")]
-Detector = Annotated[str, typer.Option(help="ideal: exact masks; detector: the failures of a real one.")]
+Detector = Annotated[
+    str, typer.Option(help="ideal: exact masks; detector: the failures of a real one; pose: with parts.")
+]
 Video = Annotated[bool, typer.Option("--video", help="Render an RGB video of every camera as well.")]
 
 
@@ -65,13 +67,23 @@ def synfish(
     seed_offset: Annotated[int, typer.Option(help="Other schools of the same scenes.")] = 0,
     detector: Detector = "detector",
     video: Video = False,
+    edition: Annotated[int, typer.Option(help="2; 1: the slower, looser schools of before.")] = 2,
 ) -> None:
     """Write the SynFish benchmark: 8 train and 6 test scenes, 30 fish, 100 fish, a sick fish."""
     names = None if scenes is None else [name.strip() for name in scenes.split(",")]
     if names is not None and not all(names):
         raise InputError(f"--scenes '{scenes}': a name is empty; give names with commas between, as in test1,test2")
     with Bars() as bars:
-        benchmark(out, names, seed_offset=seed_offset, detector=detector, video=video, progress=bars, say=_say)
+        benchmark(
+            out,
+            names,
+            seed_offset=seed_offset,
+            detector=detector,
+            video=video,
+            edition=edition,
+            progress=bars,
+            say=_say,
+        )
 
 
 def _say(line: str) -> None:

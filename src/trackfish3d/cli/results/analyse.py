@@ -44,6 +44,7 @@ def command(
     ] = None,
     format: Annotated[Format, typer.Option(help="Files of the tables.")] = Format.parquet,
     netcdf: Annotated[bool, typer.Option("--netcdf", help="Also behaviour.nc, which 'movement' opens.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Tracks as the tracker left them, without edits.")] = False,
     report: Annotated[bool, typer.Option("--report", help="Also write the report, with the figures in it.")] = False,
     window: Annotated[float | None, typer.Option(help="Seconds that are judged together [default: 10].")] = None,
     false_alarms: Annotated[
@@ -79,16 +80,16 @@ def command(
         raise InputError("--report shows the recording's own folder 'behaviour': leave --out away")
     with Bars() as bars:
         bar = bars.start("frames")
-        found = analyse(source, tracks, out, settings=given, up=up, fps=fps, format=format.value, progress=bar)
+        found = analyse(source, tracks, out, settings=given, up=up, fps=fps, format=format.value, raw=raw, progress=bar)
     tables = found.tables
     if netcdf:
         write_netcdf(_points(tables), found.behaviour.plan, tables.folder / "behaviour.nc", source.folder.name)
     _print(found.behaviour, found.guessed)
     print(f"{', '.join(f'{name} {rows}' for name, rows in tables.rows.items())} rows: {tables.folder}")
     if abnormal is not None:
-        _score(source, tracks, abnormal, tables)
+        _score(source, tracks, abnormal, tables, raw)
     if report:
-        print(write_report(source, tracks=tracks))
+        print(write_report(source, tracks=tracks, raw=raw))
 
 
 def _points(tables: TableFolder) -> pa.Table:
@@ -132,8 +133,8 @@ def _print(found: Behaviour, guessed: bool) -> None:
         cells = [_number(shown[c]) for c in columns.values()]
         word = f"abnormal: {row['evidence']}" if row["abnormal"] else ""
         table.add_row(*cells, word)
-    console = Console()
-    (console if console.is_terminal else Console(width=160)).print(table)
+    console = Console(markup=False, emoji=False)
+    (console if console.is_terminal else Console(width=160, markup=False, emoji=False)).print(table)
     if len(rows) > _SHOWN:
         print(f"... and {len(rows) - _SHOWN} more in the table 'fish'")
     if not np.isfinite(found.whole.p).any():
@@ -162,7 +163,7 @@ def _number(value: Any) -> str:
     return str(value)
 
 
-def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableFolder) -> None:
+def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableFolder, raw: bool) -> None:
     """Print how well the abnormal animals were found: published in 3D and in each view, and the default."""
     truth = source.truth
     assert truth is not None
@@ -173,7 +174,8 @@ def _score(source: Recording, tracks: Path | None, abnormal: str, tables: TableF
     missing = sorted(set(known) - set(truth.identity.tolist()))
     if missing:
         raise InputError(f"--abnormal {abnormal}: the truth has no identity {missing[0]}")
-    found = source.tracks if tracks is None else read_tracks(tracks)
+    own = source.tracks if raw else source.mended_tracks
+    found = own if tracks is None else read_tracks(tracks)
     gate = default_gate(source).distance
     rows: list[tuple[str, str, WindowScores]] = []
     results = {"3D": score_published(found, truth, known, gate)}

@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 
 from ...benchmark.audit import audit_report, run_audit
+from ...benchmark.crowded.cmc import cmc_folder
+from ...benchmark.crowded.crowd import half_of
 from ...benchmark.paper import ABLATION_ROWS
 from ...benchmark.plots import (
     hardest_scene,
@@ -49,6 +51,7 @@ Seeds = Annotated[
     int, typer.Option("--seeds", min=1, help="Schools simulated for each scene; scores are mean and spread over them.")
 ]
 
+Edition = Annotated[int, typer.Option("--edition", help="SynFish 2; 1: the slower, looser schools of before.")]
 Keep = Annotated[
     str | None,
     typer.Option("--keep", help="Comma-separated labels whose rows stay as the results.json there has them."),
@@ -65,9 +68,10 @@ def synfish(
     seeds: Seeds = 1,
     workers: Workers = 2,
     keep: Keep = None,
+    edition: Edition = 2,
 ) -> None:
     """SynFish's test scenes (4 to 16 fish), gate 1.0."""
-    _run("synfish", out, methods, scenes, data, workers, seeds, model, keep=keep)
+    _run("synfish", out, methods, scenes, data, workers, seeds, model, keep=keep, edition=edition)
 
 
 @app.command()
@@ -85,6 +89,34 @@ def zef(
 
 
 @app.command()
+def crowd(
+    out: Out,
+    methods: Methods = None,
+    half: Annotated[
+        str, typer.Option("--half", help="tune: draws to choose settings by; report: the others.")
+    ] = "report",
+    scenes: Scenes = None,
+    workers: Workers = 2,
+    keep: Keep = None,
+) -> None:
+    """Crowds drawn at random within stated ranges, gate 1.0, with oracles of association and of centroids beside."""
+    _run("crowd", out, methods, scenes or ",".join(half_of(half)), None, workers, keep=keep)
+
+
+@app.command()
+def cmc(
+    out: Out,
+    methods: Methods = None,
+    scenes: Scenes = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Folder with cmc; otherwise TRACKFISH3D_DATA.")] = None,
+    workers: Workers = 2,
+    keep: Keep = None,
+) -> None:
+    """People in a room, boxes of visible parts and of whole bodies, gate 0.5 m; published tracks beside."""
+    _run("cmc", out, methods, scenes, cmc_folder(data), workers, keep=keep)
+
+
+@app.command()
 def robustness(
     out: Out,
     methods: Methods = None,
@@ -94,9 +126,10 @@ def robustness(
     seeds: Seeds = 1,
     workers: Workers = 2,
     keep: Keep = None,
+    edition: Edition = 2,
 ) -> None:
     """Calibration noise of 0.05, 0.1, 0.2 and detection noise of 0.05, 0.1, 0.2, 0.4."""
-    _run("robustness", out, methods, scenes, data, workers, seeds, model, keep=keep)
+    _run("robustness", out, methods, scenes, data, workers, seeds, model, keep=keep, edition=edition)
 
 
 @app.command()
@@ -109,9 +142,10 @@ def density(
     seeds: Seeds = 1,
     workers: Workers = 2,
     keep: Keep = None,
+    edition: Edition = 2,
 ) -> None:
     """Scenes of 30 and 100 fish."""
-    _run("density", out, methods, scenes, data, workers, seeds, model, keep=keep)
+    _run("density", out, methods, scenes, data, workers, seeds, model, keep=keep, edition=edition)
 
 
 @app.command()
@@ -126,19 +160,26 @@ def ablation(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    edition: Edition = 2,
 ) -> None:
     """Networks trained without a part (--models), or methods with parts taken away: Kalman filter, gap filling, ..."""
     if methods is not None and models is not None:
         raise InputError("--methods and --models: give one of them")
-    _run("ablation", out, methods, scenes, data, workers, seeds, models=models)
+    _run("ablation", out, methods, scenes, data, workers, seeds, models=models, edition=edition)
 
 
 @app.command()
 def weights(
-    out: Out, model: Model = None, scenes: Scenes = None, data: Data = None, seeds: Seeds = 1, workers: Workers = 2
+    out: Out,
+    model: Model = None,
+    scenes: Scenes = None,
+    data: Data = None,
+    seeds: Seeds = 1,
+    workers: Workers = 2,
+    edition: Edition = 2,
 ) -> None:
     """Weigh distance and similarity in the linking of method paper from alpha 1 to 0, as the paper does."""
-    _run("weights", out, None, scenes, data, workers, seeds, model)
+    _run("weights", out, None, scenes, data, workers, seeds, model, edition=edition)
 
 
 @app.command()
@@ -151,9 +192,10 @@ def peers(
     seeds: Seeds = 1,
     workers: Workers = 2,
     keep: Keep = None,
+    edition: Edition = 2,
 ) -> None:
     """Other groups' trackers on the same detections: OpenPTV, 2D trackers lifted to 3D, matchSVT."""
-    _run("peers", out, methods, scenes, data, workers, seeds, model, keep=keep)
+    _run("peers", out, methods, scenes, data, workers, seeds, model, keep=keep, edition=edition)
 
 
 @app.command()
@@ -173,9 +215,10 @@ def stages(
     data: Data = None,
     seeds: Seeds = 1,
     workers: Workers = 2,
+    edition: Edition = 2,
 ) -> None:
     """Replace stages of methods by the truth, one at a time, and tell which pairs are wrong: for analysis only."""
-    suite = make_suite("stages", split(methods), split(scenes), data, seeds, model)
+    suite = make_suite("stages", split(methods), split(scenes), data, seeds, model, edition=edition)
     with Bars("starting") as bars:
         results = run_stages(suite, out, workers, bars.in_turn)
     print(stage_report(out, suite, results, _command()))
@@ -184,11 +227,38 @@ def stages(
 
 
 @app.command()
-def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers = 2) -> None:
+def audit(out: Out, scenes: Scenes = None, data: Data = None, workers: Workers = 2, edition: Edition = 2) -> None:
     """Overlap and precision of geometric pseudo-labels of the scenes; no tracking."""
     with Bars("starting") as bars:
-        rows = run_audit(out, split(scenes), data, workers, bars.in_turn)
+        rows = run_audit(out, split(scenes), data, workers, bars.in_turn, edition)
     print(audit_report(out, rows, _command()))
+
+
+@app.command()
+def paper(
+    out: Out,
+    quick: Annotated[bool, typer.Option("--quick", help="One school of each scene instead of three.")] = False,
+    data: ZefData = None,
+    model: Model = None,
+    zef_model: Annotated[Path | None, typer.Option("--zef-model", help="Network of method paper for 3D-ZeF.")] = None,
+    models: Annotated[
+        Path | None, typer.Option("--models", help="Folder of networks without a part, as of ablation.")
+    ] = None,
+    workers: Workers = 2,
+) -> None:
+    """Every table and figure of the paper on one page, paper.html, its numbers beside ours; resumes."""
+    from ...benchmark.page import PaperRun, benchmark_paper
+
+    try:
+        zef_data = zef_folder(data)
+    except InputError:
+        if data is not None:
+            raise
+        zef_data = None
+    run = PaperRun(out, workers, 1 if quick else 3, zef_data, models, model, zef_model)
+    with Bars("starting") as bars:
+        page = benchmark_paper(run, _command(), bars.in_turn)
+    print(page)
 
 
 def _run(
@@ -202,9 +272,10 @@ def _run(
     model: Path | None = None,
     models: Path | None = None,
     keep: str | None = None,
+    edition: int = 2,
 ) -> None:
-    suite = make_suite(name, split(methods), split(scenes), source, seeds, model, models)
-    console = Console(stderr=True)
+    suite = make_suite(name, split(methods), split(scenes), source, seeds, model, models, edition)
+    console = Console(stderr=True, markup=False, emoji=False)
     with Bars("starting") as bars:
         results = run_suite(suite, out, workers, bars.in_turn, split(keep) or ())
     good = [r for r in results if "error" not in r]

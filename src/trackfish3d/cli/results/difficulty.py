@@ -32,8 +32,8 @@ def command(
             _number(published), _number(d.audit_precision), _number(audit and audit[0]), _number(d.audit_recall),
             _number(d.detected), _number(d.visible),
         )  # fmt: skip
-    console = Console()
-    Console(width=max(console.width, 120)).print(table)
+    console = Console(markup=False, emoji=False)
+    Console(width=max(console.width, 120), markup=False, emoji=False).print(table)
 
 
 def _number(value: float | None, digits: int = 1) -> str:

@@ -9,16 +9,22 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from ...core.errors import InputError
-from ...evaluation import evaluate
+from ...evaluation import Scores, evaluate
 from ...evaluation.association import association_of_tracks
 from ...evaluation.blind import held_out_error, track_lengths
 from ...evaluation.gate import default_gate
+from ...evaluation.pose_scores import PCK, PoseScores
 from ...evaluation.score_timeline import draw_timeline
 from ...evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
+from ...pipeline.results import evaluate_poses
 from ...pipeline.tracking import load_truth
 from ...recordings import Recording, Tracks, Truth, read_tracks
+from ...recordings.poses import FILE as POSES
+from ...recordings.poses import TRUTH_FILE as TRUE_POSES
 
 
 class Format(str, Enum):
@@ -37,9 +43,7 @@ def command(
     ],
     truth: Annotated[
         Path | None,
-        typer.Option(
-            help="Truth: a recording's folder, CSV (frame,id,x,y,z) or Parquet. A single recording has its own."
-        ),
+        typer.Option(help="Truth: a recording's folder, CSV (frame,id,x,y,z) or Parquet; else that of each recording."),
     ] = None,
     gate: Annotated[
         float | None,
@@ -51,56 +55,108 @@ def command(
     compat: Annotated[
         bool, typer.Option("--compat", help="Add MTBFm as 3D-ZeF's script has it (switches count as gaps).")
     ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Tracks as the tracker left them, without edits.")] = False,
     plots: Annotated[
         Path | None, typer.Option(help="Folder for one PNG per file: who was lost, swapped, broken when.")
     ] = None,
 ) -> None:
     """Score tracks against the truth, or, where there is none, by what can be seen without it."""
     names = short_names(tracks)
-    if truth is None and len(tracks) == 1 and (tracks[0] / "truth.parquet").is_file():
-        truth = tracks[0]
-    if truth is None:
+    own = [path for path in tracks if (path / "truth.parquet").is_file()]
+    if truth is None and own and len(own) < len(tracks):
+        lacking = next(path for path in tracks if path not in own)
+        raise InputError(
+            f"{lacking}: has no truth of its own, {own[0]} has one; give --truth, or leave one of them out"
+        )
+    if truth is None and not own:
         if gate is not None or plots is not None or compat:
             raise InputError("--gate, --plots and --compat compare with the truth; give it with --truth")
-        rows = {name: _blind_scores(path) for name, path in zip(names, tracks, strict=True)}
+        rows = {name: _blind_scores(path, raw) for name, path in zip(names, tracks, strict=True)}
         print_table(ScoreTable(rows, BLIND), Format.json if json else format, "without truth")
         return
-    why = ""
-    if gate is None:
-        if not (len(tracks) == 1 and tracks[0].is_dir()):
-            raise InputError(
-                "--gate is missing: the greatest distance of a match, world units, about a third of a body"
-            )
-        gate, why = default_gate(Recording.open(tracks[0]))
-    if not 0 < gate < np.inf:
-        raise InputError(f"--gate {gate:g}: give a distance above zero, in world units")
-    known = load_truth(truth)
     rows = {}
+    gates: dict[str, str] = {}
     for name, path in zip(names, tracks, strict=True):
-        found = load_tracks(path)
-        _check_frames(path, found, truth, known)
-        scores = evaluate(
-            known.frame, known.identity, known.position, found.frame, found.track, found.position, gate=gate
-        )
-        rows[name] = scores.to_dict()
-        association = association_of_tracks(found, known) if same_detections(path, truth) else None
-        if association is not None:
-            rows[name] |= association.to_dict()
-        if scores.pairs.pred.dropped:
-            _note(f"{path}: {scores.pairs.pred.dropped} points without a finite position are left out")
+        distance, why = _gate(path, gate, len(tracks))
+        gates[name] = f"{distance:g}{f' ({why})' if why else ''}"
+        rows[name], scores = _scores(path, truth or path, distance, raw)
         if plots is not None:
             draw_timeline(scores, plots / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}.png", name)
+    posed = {n: p for n, p in zip(names, tracks, strict=True) if _has_poses(p, truth or p)}
     columns = FULL if full or format is Format.terminal else SUMMARY
+    same = len(set(gates.values())) == 1
+    said = next(iter(gates.values())) if same else ", ".join(f"{name} {text}" for name, text in gates.items())
     print_table(
         ScoreTable(rows, (*columns, COMPAT) if compat else columns),
         Format.json if json else format,
-        f"truth {truth}, gate {gate:g}{f' ({why})' if why else ''}",
+        f"truth {truth or (tracks[0] if len(tracks) == 1 else 'of each')}, gate {said}",
+    )
+    if not json and format is Format.terminal:
+        for name, path in posed.items():
+            print_poses(name, evaluate_poses(path))
+
+
+def _has_poses(path: Path, truth: Path) -> bool:
+    """Whether a recording has poses and their truth; other truth than its own knows no parts here."""
+    return path.is_dir() and path == truth and (path / POSES).is_file() and (path / TRUE_POSES).is_file()
+
+
+def print_poses(name: str, scores: PoseScores) -> None:
+    """Print the scores of poses: all, then part by part.
+
+    Parameters
+    ----------
+    name : of the recording.
+    scores : its scores.
+    """
+    table = Table(title=f"poses of {escape(name)}")
+    for head in ("part", "found", *(f"PCK {100 * s:g} %" for s in PCK), "1 sigma", "2 sigma"):
+        table.add_column(head, justify="left" if head == "part" else "right")
+    near, sure = [scores.pck(s) for s in PCK], [scores.within(s) for s in (1, 2)]
+    there = np.isfinite(scores.error).mean(0)
+    for k, part in enumerate(scores.parts):
+        table.add_row(escape(part), *(f"{100 * values[k]:.1f}" for values in (there, *near, *sure)))
+    console = Console()
+    console.print(table)
+    d = scores.to_dict()
+    limbs = "" if np.isnan(d["pcp"]) else f"PCP {100 * d['pcp']:.1f} %, "
+    console.print(
+        f"{limbs}MPJPE {d['mpjpe']:.4g}, IDF1 {100 * d['idf1']:.1f} %, {scores.switches} switches", highlight=False
     )
 
 
-def load_tracks(path: Path) -> Tracks:
-    """Tracks of a file or of a recording's folder."""
-    return Recording.open(path).tracks if path.is_dir() else read_tracks(path)
+def _gate(path: Path, told: float | None, count: int) -> tuple[float, str]:
+    """Largest distance of a match, and why where it was not told."""
+    if told is not None:
+        if not 0 < told < np.inf:
+            raise InputError(f"--gate {told:g}: give a distance above zero, in world units")
+        return told, ""
+    if not path.is_dir():
+        what = "--gate is missing" if count == 1 else f"{path}: is a file, so --gate is missing"
+        raise InputError(f"{what}: the greatest distance of a match, world units, about a third of a body")
+    return default_gate(Recording.open(path))
+
+
+def _scores(path: Path, truth: Path, gate: float, raw: bool) -> tuple[dict[str, float], Scores]:
+    """Every score of one set of tracks, by name, and what they were made of."""
+    known, found = load_truth(truth), load_tracks(path, raw)
+    _check_frames(path, found, truth, known)
+    scores = evaluate(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate=gate)
+    values = scores.to_dict()
+    association = association_of_tracks(found, known) if same_detections(path, truth) else None
+    if association is not None:
+        values |= association.to_dict()
+    if scores.pairs.pred.dropped:
+        _note(f"{path}: {scores.pairs.pred.dropped} points without a finite position are left out")
+    return values, scores
+
+
+def load_tracks(path: Path, raw: bool = False) -> Tracks:
+    """Tracks of a file or of a recording's folder, those as mended unless ``raw``."""
+    if not path.is_dir():
+        return read_tracks(path)
+    recording = Recording.open(path)
+    return recording.tracks if raw else recording.mended_tracks
 
 
 def same_detections(tracks: Path, truth: Path) -> bool:
@@ -139,16 +195,16 @@ def short_names(paths: list[Path]) -> list[str]:
 def print_table(table: ScoreTable, format: Format, title: str) -> None:
     """Print to standard output in the chosen form."""
     if format is Format.terminal:
-        console = Console()
+        console = Console(emoji=False)
         # Piped output has no width of its own; the usual 80 would crush several files.
-        (console if console.is_terminal else Console(width=160)).print(table.terminal(title))
+        (console if console.is_terminal else Console(width=160, emoji=False)).print(table.terminal(title))
         return
     texts = {Format.md: table.markdown, Format.csv: table.csv, Format.latex: table.latex, Format.json: table.json}
     sys.stdout.write(texts[format]())
 
 
-def _blind_scores(path: Path) -> dict[str, float]:
-    found = load_tracks(path)
+def _blind_scores(path: Path, raw: bool) -> dict[str, float]:
+    found = load_tracks(path, raw)
     scores = track_lengths(found.frame, found.track).to_dict()
     if path.is_dir() and found.cameras:
         recording = Recording.open(path)

@@ -17,10 +17,11 @@ def command(
         float | None,
         typer.Option(help="Distance of a match, world units; a third of the estimated body length otherwise."),
     ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Tracks as the tracker left them, without edits.")] = False,
     open_page: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
 ) -> None:
     """Write one self-contained page: 3D trajectories, camera views, residuals, timelines, scores."""
-    path = write_report(recording, out, tracks, gate)
+    path = write_report(recording, out, tracks, gate, raw)
     print(f"{path} ({path.stat().st_size / 1e6:.2f} MB)")
     if open_page:
         webbrowser.open(path.resolve().as_uri())

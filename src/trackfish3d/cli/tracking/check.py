@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from ...core.errors import InputError
 from ...health import Health
 from ...health.intake import WINDOWS, take_in
 from ...health.picture import animals, draw_rig
@@ -34,16 +35,20 @@ def command(
     intake = take_in(rec)
     health = judge(rec, intake, frames)
     path = picture or rec.folder / "rig.png"
-    draw_rig(rec.rig, animals(rec.rig, intake.detections), path)
+    drawn = f"the rig: {path}"
+    try:
+        draw_rig(rec.rig, animals(rec.rig, intake.detections), path)
+    except (InputError, OSError) as error:  # the verdict is worth more than the picture
+        drawn = f"the rig could not be drawn: {error}; --picture names another place"
     if as_json:
         typer.echo(json.dumps(health.to_dict(), indent=1))
     else:
-        _show(health, rec, path, intake.whole)
+        _show(health, rec, drawn, intake.whole)
     raise typer.Exit(1 if health.problems else 0)
 
 
-def _show(health: Health, recording: Recording, picture: Path, whole: bool) -> None:
-    console = Console(width=120)
+def _show(health: Health, recording: Recording, drawn: str, whole: bool) -> None:
+    console = Console(width=120, markup=False, emoji=False)
     table = Table(box=None, pad_edge=False)
     for name in ("camera", "frames", "gaps (frames)", "detections", "per frame", "residual px", "with partner"):
         table.add_column(name, justify="left" if name == "camera" else "right")
@@ -76,7 +81,7 @@ def _show(health: Health, recording: Recording, picture: Path, whole: bool) -> N
         for c in health.cameras:
             shifts.add_row(c.name, *(f"{e:.1f}" for e in c.shift_error_px))
         console.print(shifts)
-    console.print(f"\nthe rig: {picture}", highlight=False, soft_wrap=True)
+    console.print(f"\n{drawn}", highlight=False, soft_wrap=True)
     for note in health.notes:
         console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)
     for problem in health.problems:

@@ -10,6 +10,7 @@ from ...core.settings import parse_settings, setting_lines
 from ...detection.base import Detector
 from ...detection.pipeline import Report
 from ...detection.registry import detector_names, make_detector, summaries
+from ...pipeline.flat import DETECTIONS, TRACKS, detect_films
 from ...pipeline.tracking import detect
 from ...recordings import Recording
 from .._progress import Bars
@@ -19,7 +20,15 @@ _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().
 
 def command(
     recordings: Annotated[
-        list[Path] | None, typer.Argument(metavar="RECORDING...", help="Folders; their videos are videos/<camera>.*")
+        list[str] | None,
+        typer.Argument(
+            metavar="RECORDING|FILM...",
+            help="Folders of recordings, whose videos are videos/<camera>.*; or films, CAMERA=FILM, without a "
+            "calibration.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Of films: folder of what was found; FILM_2d in the current folder otherwise.")
     ] = None,
     detector: Annotated[str, typer.Option("--detector", "-d", help=f"One of: {', '.join(detector_names())}.")] = (
         "background"
@@ -41,10 +50,14 @@ def command(
     seed_offset: Annotated[int, typer.Option(min=0, help="Other schools of the simulated scenes.")] = 0,
     only_set: Annotated[bool, typer.Option("--only-set", help="Write the training set, fit nothing.")] = False,
 ) -> None:
-    """Find the animals in every video of a recording; a stopped run goes on where it was."""
+    """Find the animals in every video of a recording; a stopped run goes on where it was.
+
+    Films that belong to no recording need no calibration: their detections are written, and a track of every animal in
+    the pixels of each view (tracks2d.csv).
+    """
     values = parse_settings(set_ or [])
     if train is not None:
-        _train(recordings or [], train, synfish, seed_offset, values, only_set, settings)
+        _train([Path(r) for r in recordings or []], train, synfish, seed_offset, values, only_set, settings)
         return
     if synfish is not None or only_set:
         raise InputError("--synfish and --only-set belong to --train FOLDER")
@@ -53,8 +66,13 @@ def command(
         print("\n".join(setting_lines(chosen.settings)))
         return
     if not recordings:
-        raise InputError("detect: give the folder of a recording")
+        raise InputError("detect: give the folder of a recording, or a film")
     chosen.ready()
+    if not all((Path(text) / "recording.toml").is_file() for text in recordings):
+        _films(recordings, out, chosen, workers, preview, overwrite)
+        return
+    if out is not None:
+        raise InputError("--out: belongs to films; the detections of a recording lie in it")
     sources = [Recording.open(folder) for folder in recordings]
     for source in sources:
         refuse_existing(source, overwrite)
@@ -63,6 +81,34 @@ def command(
         print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
         if preview:
             print(f"look at {source.folder / 'preview'} before tracking")
+
+
+def _films(
+    texts: list[str], out: Path | None, detector: Detector, workers: int | None, preview: bool, overwrite: bool
+) -> None:
+    """Find animals in films without a calibration, and print what was found in each."""
+    films: dict[str, str] = {}
+    for text in texts:
+        name, equals, rest = text.partition("=")
+        if not equals or Path(text).exists():
+            name, rest = Path(text.split("+")[0].replace("*", "")).stem, text
+        if name in films:
+            raise InputError(f"{text}: there are two films of {name}; write CAMERA=FILM")
+        films[name] = rest
+    with Bars(*films) as bars:
+        found = detect_films(
+            films, out, detector, workers=workers, previews=preview, overwrite=overwrite, progress=bars
+        )
+    for note in found.notes:
+        bars.say(f"note: {note}")
+    for name, fps in found.fps.items():
+        frames, detections, tracks = found.of_camera(name)
+        print(f"{name}: {detections} detections in {frames} frames at {fps:g} a second, {tracks} tracks in pixels")
+    print(f"{found.folder / DETECTIONS} (for 'import', once the cameras are calibrated), {found.folder / TRACKS}")
+    if preview:
+        print(f"look at {found.folder / 'preview'} before you rely on it")
+    if not len(found.detections):
+        raise typer.Exit(1)
 
 
 def _train(

@@ -22,9 +22,10 @@ def command(
     start: Annotated[Path | None, typer.Option("--start", help="Network to go on from, not a fresh one.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting, key=value; steps=1000.")] = None,
 ) -> None:
-    """Learn from the joint tracker's long tracks which detections of two cameras are one animal; no labels.
+    """Teach the default tracker its pair network, without labels, for 'track --model FILE'.
 
-    Use the network with 'trackfish3d track RECORDING --method joint --model FILE.safetensors'.
+    It learns from the tracker's long tracks which detections of two cameras are one animal. To train the published
+    network, use 'train'.
     """
     try:
         import torch  # noqa: F401

@@ -19,7 +19,13 @@ from .track import scene_of
 
 
 def command(
-    videos: Annotated[list[str], typer.Argument(help="A video of each camera; CAMERA=FILE where names differ.")],
+    videos: Annotated[
+        list[str],
+        typer.Argument(
+            help="A video of each camera; CAMERA=FILE where names differ, CAMERA=FOLDER, CAMERA='GX*0001.MP4' or "
+            "CAMERA=FILE+FILE where a film is in chapters."
+        ),
+    ],
     cameras: Annotated[Path, typer.Option(help="Calibration, in any format 'convert' reads.")],
     out: Annotated[Path, typer.Option(help="Folder of the recording; a stopped run goes on there.")],
     detector: Annotated[str, typer.Option(help=f"One of: {', '.join(detector_names())}.")] = "background",

@@ -14,7 +14,8 @@ from ...methods.base import Method
 from ...methods.registry import DEFAULT_METHOD, method_names, summaries
 from ...methods.result import Result
 from ...methods.suspects import suspects_path
-from ...pipeline.tracking import chosen_method, why_nothing
+from ...pipeline.keeping import keep_edits, pins_of
+from ...pipeline.tracking import chosen_method, why_nothing, with_poses
 from ...recordings import Recording
 from .._progress import Bars
 
@@ -38,6 +39,12 @@ def command(
     learn: Annotated[
         bool, typer.Option("--learn", help="Let the network learn, without labels, on this recording first.")
     ] = False,
+    point: Annotated[
+        str | None, typer.Option("--point", help="Of poses: the part that tracks.csv follows; otherwise the middle.")
+    ] = None,
+    keep_edits_: Annotated[
+        bool, typer.Option("--keep-edits", help="Keep the identities that people mended (edits.jsonl).")
+    ] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method, key=value.")] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Print the method's settings and stop.")] = False,
 ) -> None:
@@ -50,14 +57,18 @@ def command(
     source = Recording.open(recording)
     if out is not None and out.suffix.lower() not in (".csv", ".parquet", ".pq"):
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
+    if keep_edits_:
+        chosen = chosen.pinned(pins_of(source))
     with locked(source.folder) if out is None else nullcontext():
         with Bars() as bars, compiling(bars.compiled):
             for name in _dark(source):
                 bars.say(f"camera {name} has no detections")
             result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))
+            result = with_poses(source, result, point, bars.start("poses") if source.detections.skeleton else None)
         where = result.save(source if out is None else out)
+    kept = keep_edits(source, result).lines if keep_edits_ and out is None else []
     print(f"{method}: {_line(changed_settings(result))}")
-    for note in result.notes:
+    for note in [*result.notes, *kept]:
         print(note)
     if result.suspects:
         worst = result.suspects[0]
@@ -66,6 +77,8 @@ def command(
             f"({100 * worst.probability:.0f} %): {suspects_path(where)}"
         )
     print(f"{result.summary}: {where}")
+    if result.poses is not None:
+        print(result.poses.summary)
     if not len(result.tracks):
         print(f"nothing could be tracked: {why_nothing(source)}")
         raise typer.Exit(1)

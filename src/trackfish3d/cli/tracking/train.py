@@ -43,7 +43,11 @@ def command(
         list[str] | None, typer.Option("--set", help="A setting of the recipe, key=value; losses.temporal=0.5.")
     ] = None,
 ) -> None:
-    """Train the published network on geometric pseudo-labels; interrupted, the same command goes on."""
+    """Train the published network, without labels, for 'track --method paper --model FILE'.
+
+    It learns from geometric pseudo-labels of the recordings. Interrupted, the same command goes on. To teach the
+    default tracker, use 'learn'.
+    """
     try:
         import torch
     except ImportError:

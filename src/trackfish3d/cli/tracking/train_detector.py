@@ -68,7 +68,7 @@ def _write(
     if len({r.folder.resolve().name for r in recordings}) < len(recordings):
         raise InputError("detect --train: two recordings have folders of the same name; rename one")
     videos = {f"{r.folder.resolve().name}_{n}": v for r in recordings for n, v in check_videos(r)[0].items()}
-    source = {"videos": [str(v.path.resolve()) for v in videos.values()], "background": background}
+    source = {"videos": [str(f.resolve()) for v in videos.values() for f in v.files], "background": background}
     with Bars() as bars:
         return write_set(out, lambda: self_labelled(videos, chosen, labeller), chosen, source, bars.start("labelling"))
 
@@ -83,7 +83,7 @@ def _scenes(text: str) -> list[Scene]:
 
 
 def _tell(epochs: int) -> Callable[[dict[str, float]], None]:
-    console = Console(stderr=True)
+    console = Console(stderr=True, markup=False, emoji=False)
 
     def tell(row: dict[str, float]) -> None:
         numbers = "  ".join(f"{name} {value:.3f}" for name, value in row.items() if name != "epoch")

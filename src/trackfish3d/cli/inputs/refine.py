@@ -1,0 +1,73 @@
+"""``trackfish3d refine``: better cameras, clocks and water from the animals themselves."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ...cameras.formats import FORMATS
+from ...pipeline.refining import apply_refinement, refine, refuse_old, write_refinement
+from ...recordings import Recording
+from ...refinement import RefusedError
+from .._progress import Bars
+
+_WRITE = ", ".join(f.name for f in FORMATS.values() if f.write)
+
+
+def command(
+    recording: Annotated[Path, typer.Argument(metavar="REC", help="Recording with detections.")],
+    out: Annotated[Path, typer.Option(help="The calibration to write; what changed lies beside it.")],
+    to: Annotated[str, typer.Option("--to", help=f"Format of the calibration: {_WRITE}.")] = "trackfish3d",
+    new_recording: Annotated[
+        Path | None,
+        typer.Option(help="Also make this recording: the same detections with the new cameras, on the new clocks."),
+    ] = None,
+    poses: Annotated[
+        bool, typer.Option(help="Cameras may have moved; where only the water did, --no-poses tells its height best.")
+    ] = True,
+    clocks: Annotated[bool, typer.Option(help="Clocks may be off: by whole frames, by fractions, in rate.")] = True,
+    widest: Annotated[int, typer.Option(min=0, help="Frames by which a clock may be off.")] = 12,
+    lenses: Annotated[
+        bool, typer.Option(help="Focal lengths and distortion may change, where held-out tracks are better for it.")
+    ] = True,
+    index: Annotated[bool, typer.Option("--index", help="The water's refractive index may change.")] = False,
+    rolling_shutter: Annotated[
+        bool, typer.Option("--rolling-shutter", help="Cameras read their rows one after the other: fit how fast.")
+    ] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of tracking and adjusting, at most.")] = 5,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+) -> None:
+    """Refine cameras, clocks and water from the animals a recording shows.
+
+    A fifth of the tracks is held out, and judges: exit code 1, and nothing written, where new cameras explain them no
+    better than the old ones, or where the tracks cannot tell. The recording's own calibration is never changed.
+    """
+    console = Console(width=120, highlight=False, markup=False, soft_wrap=True, emoji=False)
+    source = Recording.open(recording)
+    refuse_old(source, out)
+    try:
+        with Bars("refine") as bars:
+            found = refine(
+                source, clocks=clocks, widest=widest, lenses=lenses, index=index, readout=rolling_shutter,
+                rounds=rounds, poses=poses, progress=lambda done, total: bars("refine", done, total),
+            )  # fmt: skip
+    except RefusedError as refused:
+        print(f"refused: {refused}")
+        raise typer.Exit(1) from None
+    if as_json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        for line in found.lines():
+            console.print(line)
+    if not found.accepted:
+        raise typer.Exit(1)
+    numbers, picture = write_refinement(found, source, out, to)
+    if new_recording is not None:
+        apply_refinement(found, source, new_recording)
+    if not as_json:
+        console.print(f"{out}, numbers {numbers}, picture {picture}")
+        if found.offsets and new_recording is None:
+            offsets = ", ".join(f"{name} = {frames}" for name, frames in found.offsets.items())
+            console.print(f"clocks: --new-recording FOLDER applies them; whole frames to add: {offsets}")

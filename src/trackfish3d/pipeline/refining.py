@@ -1,0 +1,114 @@
+"""Better cameras, clocks and water from a recording's own animals, in one call."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..cameras.formats import write_calibration
+from ..core.errors import InputError
+from ..core.files import atomic_path, write_json
+from ..core.progress import Progress
+from ..recordings import Recording
+from ..refinement.loop import Wish, refine_rig
+from ..refinement.outcome import Refinement
+from ..refinement.sights import retime
+from .tracking import Source, open_recording
+
+
+def refine(
+    recording: Source,
+    *,
+    clocks: bool = True,
+    widest: int = 12,
+    lenses: bool = True,
+    index: bool = False,
+    readout: bool = False,
+    rounds: int = 5,
+    poses: bool = True,
+    progress: Progress | None = None,
+) -> Refinement:
+    """Refine the cameras of a recording from the animals it shows; nothing is written.
+
+    Raises `RefusedError`, with one line, where the tracks cannot tell.
+
+    Parameters
+    ----------
+    recording : with detections.
+    clocks : whether clocks may be off: whole frames, fractions, and rates.
+    widest : frames by which they may be.
+    lenses : whether focal lengths and distortion may change, where held-out tracks are better for it.
+    index : whether the water's refractive index may change.
+    readout : whether cameras read their rows one after the other (rolling shutter).
+    rounds : of tracking and adjusting, at most.
+    poses : whether cameras may have moved; where only the water did, holding them tells its height best.
+    progress : called with rounds done and rounds in all.
+    """
+    source = open_recording(recording)
+    if not len(source.detections):
+        raise InputError(f"{source.folder}: has no detections to refine by; run 'trackfish3d detect' first")
+    wish = Wish(clocks, widest, lenses, index, readout, rounds, poses)
+    known = source.info.fps_known
+    return refine_rig(source.rig, source.detections, source.fps, wish, fps_known=known, progress=progress)
+
+
+def write_refinement(found: Refinement, recording: Source, out: Path, format: str = "trackfish3d") -> tuple[Path, Path]:
+    """Write the new cameras, and beside them what changed, as numbers and as a picture; the two paths are returned.
+
+    Parameters
+    ----------
+    found : what was refined.
+    recording : what it was refined by.
+    out : calibration file to write; the recording's own is refused.
+    format : of the calibration file.
+    """
+    from ..plot import refinement
+
+    source = open_recording(recording)
+    refuse_old(source, out)
+    write_calibration(found.rig, out, format)
+    numbers, picture = out.with_name(f"{out.stem}.refined.json"), out.with_name(f"{out.stem}.refined.png")
+    write_json(numbers, found.to_dict())
+    figure = refinement(found, source.rig, _middle(source))
+    with atomic_path(picture) as temporary:
+        figure.savefig(temporary, format="png", dpi=110)
+    return numbers, picture
+
+
+def refuse_old(recording: Source, out: Path) -> None:
+    """Refuse to write over the calibration that is refined.
+
+    Parameters
+    ----------
+    recording : what is refined.
+    out : calibration file to write.
+    """
+    if out.exists() and out.samefile(open_recording(recording).folder / "cameras.toml"):
+        raise InputError(f"{out}: is the old calibration, which stays; give --out another name")
+
+
+def _middle(recording: Recording) -> np.ndarray:
+    from ..health.picture import animals
+
+    points = animals(recording.rig, recording.detections)
+    return np.asarray(np.median(points, axis=0)) if len(points) else np.zeros(3)
+
+
+def apply_refinement(found: Refinement, recording: Source, folder: Path) -> Recording:
+    """Make a recording with the new cameras and clocks: detections are put on the common clock, to the nearest frame.
+
+    Parameters
+    ----------
+    found : what was refined.
+    recording : what it was refined by; it stays as it is.
+    folder : of the new recording; it must not exist.
+    """
+    source = open_recording(recording)
+    if folder.exists():
+        raise InputError(f"{folder}: exists already; name a new folder")
+    detections = source.detections
+    middle = np.full(len(found.rig), float(np.round((detections.frame.min() + detections.frame.max()) / 2)))
+    clock = np.array([[m + c.clock_frames, 1 + 1e-6 * c.clock_ppm] for m, c in zip(middle, found.cameras, strict=True)])
+    moved = retime(detections, clock, middle).detections
+    fps = source.fps if source.info.fps_known else None
+    about = f"refined cameras and clocks of {source.folder.name}"
+    return Recording.create(folder, found.rig, fps=fps, detections=moved, truth=source.truth, description=about)
