@@ -55,12 +55,12 @@ def kept(path: Path, make: Callable[[], Numbers]) -> Numbers:
 
 
 def of_split(split: str) -> list[Scene]:
-    return [s for s in benchmark_scenes() if s.split == split]
+    return [s for s in benchmark_scenes(edition=1) if s.split == split]
 
 
 def moved() -> list[Scene]:
     """Test scenes whose fish have the length and the volume of the train scene of like cameras."""
-    scenes = {s.name: s for s in benchmark_scenes()}
+    scenes = {s.name: s for s in benchmark_scenes(edition=1)}
     like = {"test1": "train4", "test2": "train4", "test6": "train7"}
     return [
         scenes[name].model_copy(update={"spread": scenes[other].spread, "length": scenes[other].length})
@@ -70,13 +70,13 @@ def moved() -> list[Scene]:
 
 def under_rigs() -> list[Scene]:
     """The school of test1 before the cameras of rigs 0, 1 and 3."""
-    (four,) = benchmark_scenes(["test1"])
+    (four,) = benchmark_scenes(["test1"], edition=1)
     return [four.model_copy(update={"rig": rig, "name": f"rig{rig}"}) for rig in (0, 1, 3)]
 
 
 def eight() -> list[Scene]:
     """The train scene of eight fish."""
-    return benchmark_scenes(["train3"])
+    return benchmark_scenes(["train3"], edition=1)
 
 
 def eight_others() -> list[Scene]:

@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
 
-Tracks crowded schools that no test and no other fit has, looks up in the truth where tracks changed animals, and
-prints `WEIGHTS` of the joint method's `confidence` with how well the curve holds. An event is between two frames
-in which the truth knows the track, so that one of the moments between is to blame, and which is not known: its
-likelihood is that of at least one. Finished scenes in the work folder are not run again.
+Tracks crowded schools that no test and no other fit has, and 3D-ZeF 01 and 03, looks up in the truth where tracks
+changed animals, and prints `WEIGHTS` of the joint method's `confidence` with how well the curve holds. An event is
+between two frames in which the truth knows the track, so that one of the moments between is to blame, and which is
+not known: its likelihood is that of at least one. Finished scenes in the work folder are not run again.
 """
 
 import argparse
@@ -18,7 +18,9 @@ from scipy.special import expit
 
 import trackfish3d.methods.joint.method as joint_method
 from joint_doubt import binned, events_of, runs_of, true_identity
+from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.core.files import atomic_path
+from trackfish3d.methods.joint.fit.canonical import Canonical
 from trackfish3d.methods.joint.refinement.confidence import Moments
 from trackfish3d.methods.joint.refinement.refine import Refined
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
@@ -51,11 +53,13 @@ def mended_tracks(recording: Recording) -> Refined:
         make_method("joint").track(recording.rig, recording.detections, recording.fps)
     finally:
         joint_method.refine = own  # type: ignore[attr-defined]
+    paths = kept[0].paths  # the tracker has its own order of cameras and rows, the truth that of the recording
+    paths.members = Canonical.of(recording.rig, recording.detections).members(paths.members)
     return kept[0]
 
 
 def blame(refined: Refined, truth: Truth, detections: int) -> tuple[Array, Ints, int]:
-    """Features (K, 4) of moments that the truth can judge, the event (K,) each may be the cause of, and events in all.
+    """Features (K, 5) of moments that the truth can judge, the event (K,) each may be the cause of, and events in all.
 
     -1 : a moment of no event. Moments in the same place as another track are left out: the curve is not for them.
     """
@@ -77,7 +81,7 @@ def blame(refined: Refined, truth: Truth, detections: int) -> tuple[Array, Ints,
 
 
 def fit_weights(features: Array, event: Ints) -> Array:
-    """Weights (4,) under which moments (K, 4) without an event, and one at least of every event's, are most likely."""
+    """Weights (5,) under which moments (K, 5) without an event, and one at least of every event's, are most likely."""
     scale = np.abs(features).max(0)
 
     def loss(weights: Array) -> float:
@@ -104,33 +108,56 @@ def scene_moments(base: str, fish: int, seed: int, work: Path) -> tuple[Array, I
         folder = work / path.stem
         if not (folder / "recording.toml").is_file():
             write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": fish}), folder, seed_offset=seed)
-        recording = Recording.open(folder)
-        assert recording.truth is not None
-        features, event, count = blame(mended_tracks(recording), recording.truth, len(recording.detections))
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, features=features, event=event, count=count)
-        print(f"{path.stem}: {len(event)} moments, {count} events", flush=True)
+        keep_moments(Recording.open(folder), path)
     with np.load(path) as kept:
         return kept["features"], kept["event"], int(kept["count"])
+
+
+def zef_moments(sequence: str, work: Path) -> tuple[Array, Ints, int]:
+    """`blame` of one sequence of 3D-ZeF, kept in the work folder."""
+    path = work / f"zef{sequence}.npz"
+    if not path.exists():
+        folder = work / path.stem
+        if not (folder / "recording.toml").is_file():
+            write_sequence(sequence, zef_folder(None), folder)
+        keep_moments(Recording.open(folder), path)
+    with np.load(path) as kept:
+        return kept["features"], kept["event"], int(kept["count"])
+
+
+def keep_moments(recording: Recording, path: Path) -> None:
+    """Write `blame` of a recording to a file."""
+    assert recording.truth is not None
+    features, event, count = blame(mended_tracks(recording), recording.truth, len(recording.detections))
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, features=features, event=event, count=count)
+    print(f"{path.stem}: {len(event)} moments, {count} events", flush=True)
 
 
 def main() -> None:
     """Gather moments, fit, and hold the curve against them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder that keeps schools and their moments")
-    work: Path = parser.parse_args().work
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="schools of each crowd")
+    parser.add_argument("--without-zef", action="store_true", help="leave 3D-ZeF 01 and 03 out")
+    given = parser.parse_args()
+    work: Path = given.work
     work.mkdir(parents=True, exist_ok=True)
-    schools = [(*crowd, seed) for seed in SEEDS for crowd in CROWDS] + [(*LARGE, seed) for seed in LARGE_SEEDS]
+    sequences = () if given.without_zef else ("01", "03")
+    schools = [(*crowd, seed) for seed in SEEDS[: given.seeds] for crowd in CROWDS]
+    schools += [(*LARGE, seed) for seed in LARGE_SEEDS if given.seeds == len(SEEDS)]
     parts = []
     begun = 0
-    for school in schools:
-        features, event, count = scene_moments(*school, work)
+    found = [scene_moments(*school, work) for school in schools] + [zef_moments(s, work) for s in sequences]
+    for features, event, count in found:
         parts.append((features, np.where(event >= 0, event + begun, -1)))
         begun += count
     features, event = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
     weights = fit_weights(features, event)
     chance = expit(features @ weights)
-    print(f"{len(schools)} schools, {len(event)} moments, {begun} events, of which", end=" ")
+    print(
+        f"{len(schools)} schools, {len(sequences)} sequences, {len(event)} moments, {begun} events, of which", end=" "
+    )
     print(f"{begun - len(np.unique(event[event >= 0]))} have no moment")
     print("WEIGHTS =", np.array2string(weights, precision=3, separator=", "))
     count, claimed, happened = binned(chance, charged(chance, event))

@@ -3,13 +3,16 @@
 python -m fuzz --cases 100000 --seed 1              every reader
 python -m fuzz --reader video-mp4 --cases 5000      one
 python -m fuzz --minutes 20 --out docs/results/fuzz.md
+python -m fuzz --state fuzz.json --minutes 0        writes what was reached so far
+python -m fuzz --state fuzz.json                    goes on where an earlier run with that file stopped
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from .work import BAD, Tally, serve, watch
+from .watch import State, watch
+from .work import BAD, Tally, serve
 
 
 def main() -> int:
@@ -20,12 +23,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="stop after so long, whatever was reached")
     parser.add_argument("--out", type=Path, help="write the table here (Markdown)")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--state", type=Path, help="keep what was reached in this file, and go on from there")
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.serve:
-        serve()
+    if options.serve is not None:
+        serve(options.serve)
         return 0
-    found = watch(options.reader, options.seed, options.cases, options.minutes, lambda line: print(line, flush=True))
+    state = State(options.state, options.seed)
+    if options.minutes == 0:  # what was reached so far
+        found = dict(sorted(state.tallies.items()))
+        page = table(found, options.seed)
+        print(page)
+        if options.out is not None:
+            options.out.write_text(page, encoding="utf-8")
+        return int(any(t.bad for t in found.values()))
+    found = watch(options.reader, state, options.cases, options.minutes, lambda line: print(line, flush=True))
     for name, tally in found.items():
         for case, what, detail in tally.bad[:20]:
             print(f"{name} case {case}: {what} {detail}")
@@ -40,6 +52,7 @@ def table(found: dict[str, Tally], seed: int) -> str:
     """Markdown of what happened."""
     every = sum(t.cases for t in found.values())
     least = min((t.cases for t in found.values()), default=0)
+    whole = sum(t.cases >= 100_000 for t in found.values())
     wrong = {kind: sum(t.outcomes[kind] for t in found.values()) for kind in BAD}
     lines = [
         "# Damaged files",
@@ -51,9 +64,12 @@ def table(found: dict[str, Tally], seed: int) -> str:
         "end of the process (`crash`), more than 20 s (`hang`), numbers that no camera, tank or clock has",
         "(`nonsense`), and a message that does not name the file (`unnamed`).",
         "",
-        f"{every:,} cases, at least {least:,} a reader: " + ", ".join(f"{n} {kind}" for kind, n in wrong.items()) + ".",
+        f"{every:,} cases, at least {least:,} a reader, 100,000 or more of {whole} of {len(found)} readers: "
+        + ", ".join(f"{n} {kind}" for kind, n in wrong.items())
+        + ".",
+        "Cases that went wrong in an earlier run are done again in the next, and counted as they are then.",
         "",
-        "| reader | cases | read | refused | " + " | ".join(BAD) + " | ms a case |",
+        "| reader | cases | read | refused | " + " | ".join(BAD) + " | CPU ms a case |",
         "|---|---|---|---|" + "---|" * len(BAD) + "---|",
     ]
     for name, t in found.items():

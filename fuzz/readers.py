@@ -17,7 +17,8 @@ from trackfish3d.core.resume import Journal
 from trackfish3d.core.settings import make_settings
 from trackfish3d.methods.baselines.external import read_mot_tracks
 from trackfish3d.methods.registry import method_class, method_names
-from trackfish3d.recordings import Recording, read_tracks
+from trackfish3d.methods.suspects import read_suspects
+from trackfish3d.recordings import Recording, read_poses, read_tracks
 from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
 from trackfish3d.report.behaviour import read_figures
 from trackfish3d.report.origin import settings_of
@@ -27,7 +28,7 @@ from .remade import BY_SUFFIX
 
 RIG = make_rig()
 THREE = make_rig(("cam1", "cam2", "cam3"))
-BINARY = (".parquet", ".h5", ".slp", ".mat", ".mp4", ".avi", ".mkv", ".npz", ".safetensors")
+BINARY = (".parquet", ".h5", ".nc", ".slp", ".mat", ".mp4", ".avi", ".mkv", ".npz", ".safetensors")
 
 
 @dataclass(frozen=True)
@@ -57,19 +58,29 @@ def all_readers(folder: Path) -> dict[str, Reader]:
         opened = path.parent if name.startswith(("colmap", "zef")) and not name.endswith("real") else path
         found.append(Reader(f"calibration-{name}", path, opened, _calibration))
     for name, path in seeds.detections(folder / "detections").items():
-        read = _three_detections if name == "dltdv-real" else _detections
-        found.append(Reader(f"detections-{name}", path, path.parent if name == "yolo" else path, read))
+        read = _three_detections if name == "dltdv-real" else _parts if name.startswith("parts-") else _detections
+        whole = name in ("yolo", "parts-openpose", "parts-ultralytics")
+        found.append(Reader(f"detections-{name}", path, path.parent if whole else path, read))
     kinds = {"timestamps": _timestamps, "truth": _truth, "tracks": _tracks, "tank": _tank, "mot": _mot_tracks}
     for name, path in seeds.tables(folder / "tables").items():
         found.append(Reader(name, path, path, kinds[name.split("-")[0]]))
+    for name, path in seeds.poses_3d(folder / "poses").items():
+        found.append(Reader(name, path, path, _poses))
     made = seeds.recording(folder / "recording")
     for file in ("recording.toml", "cameras.toml", "detections.parquet", "truth.parquet", "tracks.parquet"):
-        found.append(Reader(f"recording-{file}", made / file, made, _recording))
+        read = {"truth.parquet": _recorded_truth, "tracks.parquet": _recorded_tracks}.get(file, _recording)
+        found.append(Reader(f"recording-{file}", made / file, made, read))
     for file in ("tracks.settings.json", "run.json"):
         found.append(Reader(f"settings-{file}", made / file, made, _side_files))
+    mended = seeds.edits(folder / "edits")
+    found.append(Reader("recording-edits.jsonl", mended / "edits.jsonl", mended, _edits))
+    found.append(Reader("recording-suspects.csv", mended / "suspects.csv", mended, _suspects))
     found.append(Reader("settings-methods", _settings_seed(folder), _settings_seed(folder), _settings))
-    for name, path in seeds.videos(folder / "videos").items():
+    films = seeds.videos(folder / "videos")
+    for name, path in films.items():
         found.append(Reader(f"video-{name}", path, path, _video))
+    listed = seeds.chapters(folder / "chapters", films["mp4"])
+    found.append(Reader("video-chapters.json", listed, listed.parent, _video))
     rows = len(Recording.open(made).detections)
     for name, path in seeds.features(folder / "features", rows).items():
         found.append(Reader(name, path, path, _features(Recording.open(made))))
@@ -85,6 +96,21 @@ def _calibration(path: Path) -> Iterator[str]:
 def _detections(path: Path) -> Iterator[str]:
     found = read_detections({"top": path}, RIG, None, keypoint="mean", sort=True)
     yield from sense.of_detections(found, RIG)
+
+
+def _parts(path: Path) -> Iterator[str]:
+    found = read_detections({"top": path}, RIG, None, sort=True)
+    yield from sense.of_detections(found, RIG)
+    if found.parts is not None:
+        size = np.array(RIG["top"].size, dtype=np.float64)
+        yield from sense.of_numbers("part (image sizes)", found.parts[..., :2] / size, sense.IMAGES, unknown=True)
+        yield from sense.of_numbers("score of a part", found.parts[..., 2], 1, unknown=True)
+
+
+def _poses(path: Path) -> Iterator[str]:
+    poses = read_poses(path)
+    yield from sense.of_frames(poses.frame)
+    yield from sense.of_numbers("position", poses.position, sense.FARTHEST, unknown=True)
 
 
 def _three_detections(path: Path) -> Iterator[str]:
@@ -131,10 +157,28 @@ def _recording(folder: Path) -> Iterator[str]:
     yield from sense.of_detections(recording.detections, recording.rig)
     for piece in recording.iter_detections(rows=40):
         yield from sense.of_detections(piece, recording.rig)
-    truth = recording.truth
+
+
+def _recorded_truth(folder: Path) -> Iterator[str]:
+    truth = Recording.open(folder).truth
     if truth is not None:
         yield from sense.of_points(truth)
-    yield from sense.of_points(recording.tracks)
+
+
+def _recorded_tracks(folder: Path) -> Iterator[str]:
+    yield from sense.of_points(Recording.open(folder).tracks)
+
+
+def _edits(folder: Path) -> Iterator[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that edits are of other tracks is a note
+        yield from sense.of_points(Recording.open(folder).mended_tracks)
+
+
+def _suspects(folder: Path) -> Iterator[str]:
+    for s in read_suspects(folder / "suspects.csv"):
+        yield from sense.of_frames(np.array([s.first, s.last]))
+        yield from sense.of_numbers("chance", s.probability, 1.0)
 
 
 def _side_files(folder: Path) -> Iterator[str]:
@@ -182,9 +226,13 @@ def _video(path: Path) -> Iterator[str]:
 
 
 def _features(recording: Recording) -> Callable[[Path], Iterator[str]]:
+    from trackfish3d.methods.baselines.learned.crops import read_crops
     from trackfish3d.methods.paper.features import read_features
 
     def read(path: Path) -> Iterator[str]:
+        if path.stem == "crops":
+            yield from sense.of_numbers("crop", read_crops(path, recording.detections, "rest"), 255)
+            return
         values = read_features(path, recording.detections)
         yield from sense.of_numbers("feature", values, 1e6)
 
@@ -192,10 +240,19 @@ def _features(recording: Recording) -> Callable[[Path], Iterator[str]]:
 
 
 def _model(path: Path) -> Iterator[str]:
+    import torch
+
+    from trackfish3d.methods.baselines.learned.selfmva import SelfMVANet
+    from trackfish3d.methods.baselines.learned.weights import load_weights
     from trackfish3d.methods.joint.learning.checkpoint import load_pairs
     from trackfish3d.methods.paper.checkpoint import load_model
 
-    net = load_pairs(path) if path.stem == "pairs" else load_model(path)[0]
+    net: torch.nn.Module
+    if path.stem == "selfmva":
+        net = SelfMVANet()
+        load_weights(net, path, "selfmva")
+    else:
+        net = load_pairs(path) if path.stem == "pairs" else load_model(path)[0]
     for name, values in net.state_dict().items():
         yield from sense.of_numbers(name, values.numpy(), np.finfo(np.float32).max)
 

@@ -56,7 +56,7 @@ def arrays(rng: np.random.Generator, content: bytes) -> bytes:
         elif kind == 2:
             values["another"] = values[name]
         elif kind == 3:
-            values[name] = np.zeros((int(rng.choice([10**3, 10**6])), int(rng.choice([1, 30]))), np.float32)
+            values[name] = np.zeros((int(rng.choice([10**3, 10**5])), int(rng.choice([1, 30]))), np.float32)
         else:
             values[name] = values[name].copy()
             values[name].flat[int(rng.integers(values[name].size))] = rng.choice(WILD)

@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.cameras import formats_samples
+from tests.recordings.pose_files import WRITERS as POSES
 from tests.recordings.test_pose_importers import deeplabcut_frame, poses, sleap_labels
 from tests.recordings.worlds import random_detections, tracked_recording
 from tests.recordings.writers import write_coco, write_csv, write_mot
 
-from trackfish3d.recordings import Truth, write_table
+from trackfish3d.methods.suspects import Suspect, write_suspects
+from trackfish3d.recordings import Poses, Skeleton, Truth, write_poses, write_table
+from trackfish3d.recordings.edits import Editor
 
 REAL = os.environ.get("TRACKFISH3D_DATA")
 LINES = 12  # of a real table
@@ -57,10 +60,27 @@ def detections(folder: Path) -> dict[str, Path]:
         "dltdv": folder / "xypts.csv",
         "yolo": yolo,
     }
+    for name, write in POSES.items():
+        home = folder / name
+        home.mkdir()
+        path = write(home, poses(2, frames=3))
+        made[f"parts-{name}"] = sorted(path.glob("*.json"))[1] if path.is_dir() else path
+    made["parts-deeplabcut"], made["parts-sleap"] = folder / "dlc.csv", folder / "top.slp"
     if REAL:
         made["csv-real"] = _head(Path(REAL) / "zef/02/detections_yolox.csv", folder / "zef.csv")
         made["dltdv-real"] = _head(next((Path(REAL) / "bats").glob("*xypts.csv")), folder / "bats.csv")
         made["sleap-real"] = _copied(Path(REAL) / "rat/top.slp", folder / "rat")
+    return made
+
+
+def poses_3d(folder: Path) -> dict[str, Path]:
+    """Poses in 3D, as Parquet and as text."""
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    found = Poses.build([0, 0, 1], [0, 1, 0], rng.normal(size=(3, 2, 3)), Skeleton(("a", "b"), ((0, 1),)))
+    made = {f"poses-{kind}": folder / f"p.{kind}" for kind in ("parquet", "csv")}
+    for path in made.values():
+        write_poses(found, path)
     return made
 
 
@@ -113,6 +133,22 @@ def recording(folder: Path) -> Path:
     return folder
 
 
+def edits(folder: Path) -> Path:
+    """A recording whose tracks were mended in every way."""
+    editor = Editor(tracked_recording(folder))
+    editor.swap(2, 5, 12, 20)
+    editor.cut(11, 20)
+    editor.rename(5, 40)
+    editor.delete(2, 9, 10)
+    editor.add_point(2, 9, {"top": (300.0, 200.0), "front": (250.0, 200.0)})
+    editor.fill(2)
+    editor.accept(2, 12, 20, 40)
+    editor.undo()
+    editor.redo()
+    write_suspects([Suspect(9, 14, 2, 5, 0.4, "swap"), Suspect(20, 22, 11, 11, 0.1, "gap")], folder / "suspects.csv")
+    return folder
+
+
 def videos(folder: Path) -> dict[str, Path]:
     """Films of 12 small pictures: H.264 in MP4, Motion JPEG in AVI, FFV1 in Matroska, with metadata."""
     import av
@@ -138,19 +174,33 @@ def videos(folder: Path) -> dict[str, Path]:
     return made
 
 
+def chapters(folder: Path, film: Path) -> Path:
+    """A film in two files, with a list of them."""
+    folder.mkdir(parents=True)
+    for name in ("0001.mp4", "0002.mp4"):
+        shutil.copyfile(film, folder / name)
+    (folder / "chapters.json").write_text('["0001.mp4", 25, "0002.mp4"]\n')
+    return folder / "chapters.json"
+
+
 def features(folder: Path, rows: int) -> dict[str, Path]:
-    """Features of `rows` detections in both formats."""
+    """Features of `rows` detections in both formats, and crops of them."""
+    from trackfish3d.methods.baselines.learned.crops import SIZE, write_crops
+
     folder.mkdir(parents=True)
     values = np.random.default_rng(4).normal(size=(rows, 3)).astype(np.float32)
     np.savez_compressed(folder / "features.npz", values=values)
+    write_crops(folder / "crops.npz", np.zeros((rows, 3, SIZE, SIZE), np.uint8))
     pq.write_table(pa.table({f"f{k}": values[:, k] for k in range(3)}), folder / "features.parquet")
-    return {"features-npz": folder / "features.npz", "features-parquet": folder / "features.parquet"}
+    return {f"{p.stem}-{p.suffix[1:]}": p for p in sorted(folder.iterdir())}
 
 
 def models(folder: Path) -> dict[str, Path]:
-    """Tiny networks of both methods that have one."""
+    """Tiny networks of both methods that have one, and the weights of a rival."""
     import torch
 
+    from trackfish3d.methods.baselines.learned.selfmva import SelfMVANet
+    from trackfish3d.methods.baselines.learned.weights import save_weights
     from trackfish3d.methods.joint.learning.checkpoint import save_pairs
     from trackfish3d.methods.joint.learning.network import PairNet, PairSettings
     from trackfish3d.methods.paper.checkpoint import save_model
@@ -161,8 +211,13 @@ def models(folder: Path) -> dict[str, Path]:
     torch.manual_seed(0)
     small = PairSettings(width=8, layers=1, heads=1, feed_forward=8, pair_width=8)
     save_pairs(PairNet(small), folder / "pairs.safetensors")
-    save_model(TrackFishNet(ModelSettings()), folder / "paper.safetensors", 3)
-    return {"model-pairs": folder / "pairs.safetensors", "model-paper": folder / "paper.safetensors"}
+    save_model(
+        TrackFishNet(ModelSettings(hidden=8, width=8, layers=1, heads=1, feed_forward=8)),
+        folder / "paper.safetensors",
+        3,
+    )
+    save_weights(SelfMVANet(), folder / "selfmva.safetensors", "selfmva")
+    return {f"model-{p.stem}": p for p in sorted(folder.iterdir())}
 
 
 def _copied(source: Path, folder: Path) -> Path:

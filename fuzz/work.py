@@ -1,6 +1,7 @@
 """One process that reads damaged files, and one that watches it: whoever crashes or hangs is seen and replaced."""
 
 import json
+import mmap
 import os
 import selectors
 import subprocess
@@ -9,9 +10,9 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -26,16 +27,15 @@ class Tally:
     """What happened in the cases of one reader."""
 
     cases: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of the processor
     outcomes: Counter[str] = field(default_factory=Counter)
     bad: list[tuple[int, str, str]] = field(default_factory=list)  # case, what, detail
 
-    def add(self, case: int, outcome: str, detail: str) -> None:
-        """Count a case."""
-        self.cases += 1
-        self.outcomes[outcome] += 1
-        if outcome in BAD:
-            self.bad.append((case, outcome, detail))
+    def add(self, outcomes: dict[str, int], bad: list[tuple[int, str, str]]) -> None:
+        """Count the cases of a batch."""
+        self.cases += sum(outcomes.values())
+        self.outcomes.update(outcomes)
+        self.bad.extend((case, what, detail) for case, what, detail in bad)
 
 
 def attempt(reader: "object", seed: int, case: int, valid: bytes) -> tuple[str, str]:
@@ -64,26 +64,39 @@ def attempt(reader: "object", seed: int, case: int, valid: bytes) -> tuple[str, 
     return ("nonsense", "; ".join(nonsense)[:300]) if nonsense else ("read", "")
 
 
-def serve() -> None:
-    """Take jobs (reader, seed, first case, last) as lines of JSON and answer a line for each case."""
+def serve(counter: Path) -> None:
+    """Take jobs (reader, seed, cases) as lines of JSON and answer a line for each; the case at hand is in `counter`."""
     from .readers import all_readers, quietly
 
     _limit_memory()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
-    with tempfile.TemporaryDirectory() as folder:
+    with counter.open("r+b") as file, tempfile.TemporaryDirectory(dir=_quick_folder()) as folder:
+        at = mmap.mmap(file.fileno(), 8)
         readers = all_readers(Path(folder))
         valid = {r.target: r.target.read_bytes() for r in readers.values()}
         for reader in readers.values():  # compiles what is compiled once, and every valid file must be read
             assert quietly(reader) == [], reader.name
         print(json.dumps(sorted(readers)), file=answers)
         for line in sys.stdin:
-            name, seed, first, last = json.loads(line)
+            name, seed, cases = json.loads(line)
             reader = readers[name]
-            for case in range(first, last):
-                print(json.dumps(["start", case]), file=answers)
-                print(json.dumps([case, *attempt(reader, seed, case, valid[reader.target])]), file=answers)
+            outcomes: Counter[str] = Counter()
+            bad = []
+            for case in cases:
+                at[:] = case.to_bytes(8, "little")
+                what, detail = attempt(reader, seed, case, valid[reader.target])
+                outcomes[what] += 1
+                if what in BAD:
+                    bad.append((case, what, detail))
             reader.target.write_bytes(valid[reader.target])
+            print(json.dumps([outcomes, bad]), file=answers)
+
+
+def _quick_folder() -> str | None:
+    """Folder in memory, where the system has one: the disk would be most of a case."""
+    memory = Path("/dev/shm")
+    return str(memory) if memory.is_dir() and os.access(memory, os.W_OK) else None
 
 
 def _limit_memory() -> None:
@@ -98,35 +111,54 @@ class Worker:
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.readers: list[str] = []
+        self.folder = tempfile.TemporaryDirectory(dir=_quick_folder())
+        self.counter = Path(self.folder.name) / "case"
+        self.counter.write_bytes(bytes(8))
         self.start()
 
     def start(self) -> None:
         """Start it, or start it again."""
-        self.stop()
+        self.end_process()
         self.buffer = b""
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen([sys.executable, "-m", "fuzz", "--serve"], **pipes)  # type: ignore[call-overload]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen([sys.executable, "-m", "fuzz", "--serve", str(self.counter)], **pipes)
         self.readers = json.loads(self._line(300.0) or "[]")
         if not self.readers:
-            raise RuntimeError("the process that reads did not start: python -m fuzz --serve")
+            raise RuntimeError(f"the process that reads did not start: python -m fuzz --serve {self.counter}")
+
+    def end_process(self) -> None:
+        """End the process and those that it has started, which would otherwise go on reading."""
+        if self.process is None:
+            return
+        try:
+            children = psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.Error:
+            children = []
+        for process in (self.process, *children):
+            try:
+                process.kill()
+            except psutil.Error:
+                continue
+        self.process.wait()
 
     def stop(self) -> None:
-        """End it."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
+        """End it for good."""
+        self.end_process()
+        self.folder.cleanup()
 
     def _line(self, seconds: float) -> bytes | None:
-        """Next line; None where it hangs, b"" where the process has ended."""
+        """Next line; None where it hangs in one case, b"" where the process has ended."""
         assert self.process is not None
         assert self.process.stdout is not None
         pipe = self.process.stdout.fileno()
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, selectors.EVENT_READ)
             while b"\n" not in self.buffer:
-                started, used = time.monotonic(), self._used()
+                case, started, used = self.case, time.monotonic(), self.used
                 while not selector.select(1.0):
-                    if self._used() - used > seconds or time.monotonic() - started > 10 * seconds:
+                    if self.case != case:
+                        case, started, used = self.case, time.monotonic(), self.used
+                    elif self.used - used > seconds or time.monotonic() - started > 10 * seconds:
                         return None
                 piece = os.read(pipe, 1 << 16)
                 if not piece:
@@ -135,7 +167,13 @@ class Worker:
         line, self.buffer = self.buffer.split(b"\n", 1)
         return line
 
-    def _used(self) -> float:
+    @property
+    def case(self) -> int:
+        """The case at hand."""
+        return int.from_bytes(self.counter.read_bytes(), "little")
+
+    @property
+    def used(self) -> float:
         """Seconds of the processor that the process and its children have used."""
         assert self.process is not None
         used = 0.0
@@ -147,57 +185,21 @@ class Worker:
             return used
         return used
 
-    def run(self, name: str, seed: int, first: int, last: int, tally: Tally, until: float | None = None) -> int:
-        """Do cases of a reader, at most until a time; return the next case."""
-        assert self.process is not None
-        assert self.process.stdin is not None
-        batch = 100
-        started = time.monotonic()
-        while first < last and (until is None or time.monotonic() < until):
-            stop = min(first + batch, last)
-            self.process.stdin.write(json.dumps([name, seed, first, stop]).encode() + b"\n")
-            self.process.stdin.flush()
-            first = self._batch(first, stop, tally)
+    def run(self, name: str, seed: int, cases: list[int], tally: Tally) -> None:
+        """Do some cases of a reader: whichever ends or holds up the process is counted, the others are done again."""
+        while cases:
+            assert self.process is not None
             assert self.process.stdin is not None
-        tally.seconds += time.monotonic() - started
-        return first
-
-    def _batch(self, first: int, stop: int, tally: Tally) -> int:
-        while first < stop:
+            before = self.used
+            self.process.stdin.write(json.dumps([name, seed, cases]).encode() + b"\n")
+            self.process.stdin.flush()
             line = self._line(HANG_S)
-            if not line:
-                code = self.process.poll() if self.process is not None else None
-                tally.add(first, "hang" if line is None else "crash", "" if line is None else f"exit code {code}")
-                self.start()
-                return first + 1
-            found = json.loads(line)
-            if found[0] == "start":
-                continue
-            tally.add(*found)
-            first = found[0] + 1
-        return stop
-
-
-def watch(
-    names: list[str], seed: int, cases: int, minutes: float | None, say: Callable[[str], None]
-) -> dict[str, Tally]:
-    """Run cases of some readers in turns, so that all have got as far when the time is up."""
-    worker = Worker()
-    known = [n for n in worker.readers if not names or n in names]
-    missing = set(names) - set(worker.readers)
-    if missing:
-        worker.stop()
-        raise SystemExit(f"unknown reader {', '.join(sorted(missing))}; there are {', '.join(worker.readers)}")
-    tallies = {n: Tally() for n in known}
-    end = None if minutes is None else time.monotonic() + 60 * minutes
-    reached = dict.fromkeys(known, 0)
-    share = 25.0 if minutes is None else max(60 * minutes / len(known) / 4, 2.0)
-    while any(reached[n] < cases for n in known) and (end is None or time.monotonic() < end):
-        for name in known:
-            until = time.monotonic() + share
-            until = until if end is None else min(until, end)
-            reached[name] = worker.run(name, seed, reached[name], cases, tallies[name], until)
-            t = tallies[name]
-            say(f"{name}: {t.cases} cases, {t.seconds:.0f} s, {sum(t.outcomes[b] for b in BAD)} bad")
-    worker.stop()
-    return tallies
+            if line:
+                tally.seconds += max(self.used - before, 0.0)
+                tally.add(*json.loads(line))
+                return
+            what = "hang" if line is None else "crash"
+            at = self.case
+            tally.add({what: 1}, [(at, what, "" if line is None else f"exit code {self.process.poll()}")])
+            self.start()
+            cases = [case for case in cases if case != at]
