@@ -153,6 +153,18 @@ def test_seeing_picking_and_mending_by_keys_alone(browser, shown):  # noqa: F811
     v.close()
 
 
+def test_keys_pressed_faster_than_the_server_answers_are_not_lost(browser, shown):  # noqa: F811
+    recording, view = shown
+    v = Viewer(browser, view.address)
+    v.loaded()
+    for key in "nszyna":
+        v.page.keyboard.press(key)
+    v.until(lambda: v.said.startswith("accept"))
+    swap, accepted = read_log(recording.folder / "edits.jsonl").active
+    assert (swap.kind, accepted.kind) == ("swap", "accept")
+    v.close()
+
+
 def test_picking_with_the_mouse_and_drawing_a_point(browser, shown):  # noqa: F811
     recording, view = shown
     v = Viewer(browser, view.address)

@@ -18,8 +18,14 @@ export async function refresh(version) {
   announce("suspects", "edits", "frame");
 }
 
+let turn = Promise.resolve();
+
+/** Do what was asked for after what was asked for before it is done and shown: nothing that is pressed meanwhile is lost. */
+export function inTurn(act) {
+  turn = turn.then(act).catch((error) => say(String(error.message), true));
+}
+
 async function send(what, content) {
-  if (state.busy) return false;
   state.busy = true;
   try {
     const answer = await tell(what, content);
@@ -51,7 +57,7 @@ export const actions = {
     const s = open();
     if (!needed(true)) return;
     if (!s) return say("choose a suspect first: its frames are the range", true);
-    edit("swap", { track: state.selected, other: state.other, first: s.first, last: s.last });
+    return edit("swap", { track: state.selected, other: state.other, first: s.first, last: s.last });
   },
   join: () => needed(true) && edit("join", { track: state.selected, other: state.other }),
   cut: () => needed() && edit("cut", { track: state.selected, frame: state.frame }),
@@ -62,7 +68,7 @@ export const actions = {
     const said = prompt(`New number of track ${state.selected}`);
     if (said === null) return;
     if (!/^\d{1,9}$/.test(said.trim())) return say("a number of a track is a whole number", true);
-    edit("rename", { track: state.selected, new: Number(said) });
+    return edit("rename", { track: state.selected, new: Number(said) });
   },
   point: async () => {
     if (!state.clicking) {
@@ -79,7 +85,7 @@ export const actions = {
   accept: async () => {
     const s = open();
     if (!s) return say("choose a suspect first (N)", true);
-    if (await edit("accept", { track: s.track, other: s.other, first: s.first, last: s.last, what: s.kind })) next(1);
+    if (await edit("accept", { track: s.track, other: s.other, first: s.first, last: s.last, what: s.kind })) await next(1);
   },
   undo: () => edit("undo"),
   redo: () => edit("redo"),
@@ -87,7 +93,7 @@ export const actions = {
     const s = open();
     const [first, last] = s ? [s.first, s.last] : [state.frame, state.frame];
     say("solving again …");
-    send("solve", { first, last });
+    return send("solve", { first, last });
   },
   other: () => {
     const here = tracks.at(state.frame);
@@ -126,7 +132,7 @@ export function next(step) {
   const open = state.suspects.map((s, k) => [s, k]).filter(([s]) => s.state === "open").map(([, k]) => k);
   if (!open.length) return say("no suspect is left to look at");
   const later = step > 0 ? open.find((k) => k > state.suspect) : open.findLast((k) => k < state.suspect || state.suspect < 0);
-  choose(later ?? (step > 0 ? open[0] : open.at(-1)));
+  return choose(later ?? (step > 0 ? open[0] : open.at(-1)));
 }
 
 const BUTTONS = [
@@ -173,7 +179,7 @@ function drawSuspects() {
       chance.className = "chance";
       chance.textContent = s.state === "open" ? `${(100 * s.probability).toFixed(s.probability < 0.095 ? 1 : 0)} %` : s.state;
       item.append(what, chance);
-      item.onclick = () => choose(k);
+      item.onclick = () => inTurn(() => choose(k));
       return item;
     }),
   );
@@ -201,11 +207,11 @@ export async function startMending() {
     const mark = document.createElement("kbd");
     mark.textContent = key;
     button.append(`${text} `, mark);
-    button.onclick = () => actions[name]();
+    button.onclick = () => inTurn(actions[name]);
     $("buttons").append(button);
   }
-  $("undo").onclick = actions.undo;
-  $("redo").onclick = actions.redo;
+  $("undo").onclick = () => inTurn(actions.undo);
+  $("redo").onclick = () => inTurn(actions.redo);
   on("edits", drawActions);
   on("suspects", drawSuspects);
   await refresh(state.meta.version);

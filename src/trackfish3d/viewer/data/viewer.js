@@ -3,7 +3,7 @@ import { ask } from "./api.js";
 import { detections, tracks } from "./chunks.js";
 import { scale } from "./colours.js";
 import { startCompare } from "./compare.js";
-import { actions, next, startMending } from "./mending.js";
+import { actions, inTurn, next, startMending } from "./mending.js";
 import { startScene } from "./scene3d.js";
 import { $, announce, go, isDark, on, say, state } from "./state.js";
 import { startTimeline } from "./timeline.js";
@@ -114,6 +114,9 @@ function faster(step) {
   select.onchange();
 }
 
+/** Keys of how it looks and plays act at once, all others one after the other. */
+const AT_ONCE = new Set([" ", "l", "c", "f", "t", "?", "+", "-", "=", "0"]);
+
 const pressed = {
   " ": () => play(), ArrowLeft: (e) => step(e.shiftKey ? -10 : -1), ArrowRight: (e) => step(e.shiftKey ? 10 : 1),
   Home: () => go(state.meta.span[0]), End: () => go(state.meta.span[1]), ArrowDown: () => pickNext(1), ArrowUp: () => pickNext(-1),
@@ -136,7 +139,8 @@ function keys(event) {
   const act = undo && event.shiftKey ? actions.redo : /^[1-9]$/.test(key) ? () => enlarge(Number(key) - 1) : pressed[key];
   if (!act) return;
   event.preventDefault();
-  act(event);
+  if (AT_ONCE.has(key) || /^[1-9]$/.test(key)) act(event);
+  else inTurn(() => act(event));
 }
 
 async function open() {
