@@ -41,7 +41,7 @@ _HOME = {
     "pipeline.tracking": ("check", "detect", "track"),
     "pipeline.editing": ("edit",),
     "pipeline.results": ("analyse", "evaluate", "evaluate_poses", "export", "show", "write_report"),
-    "pipeline.refining": ("refine",),
+    "pipeline.refining": ("refine", "refine_parts"),
     "refinement.outcome": ("Refinement",),
     "viewer.clip": ("clip",),
     "viewer.launch": ("view",),
@@ -101,6 +101,7 @@ __all__ = [
     "read_calibration",
     "reconstruct_poses",
     "refine",
+    "refine_parts",
     "run",
     "show",
     "simulate",
@@ -133,7 +134,7 @@ if TYPE_CHECKING:
     from .pipeline.flat import detect_films
     from .pipeline.importing import import_recording
     from .pipeline.inputs import simulate, simulate_synfish
-    from .pipeline.refining import refine
+    from .pipeline.refining import refine, refine_parts
     from .pipeline.results import analyse, evaluate, evaluate_poses, export, show, write_report
     from .pipeline.run import run
     from .pipeline.stages import Listener, Silent

@@ -9,6 +9,7 @@ from ..core.errors import InputError
 from ..core.files import atomic_path, write_json
 from ..core.progress import Progress
 from ..recordings import Recording
+from ..refinement.drift import Part, find_parts
 from ..refinement.loop import Wish, refine_rig
 from ..refinement.outcome import Refinement
 from ..refinement.sights import retime
@@ -43,12 +44,85 @@ def refine(
     poses : whether cameras may have moved; where only the water did, holding them tells its height best.
     progress : called with rounds done and rounds in all.
     """
-    source = open_recording(recording)
-    if not len(source.detections):
-        raise InputError(f"{source.folder}: has no detections to refine by; run 'trackfish3d detect' first")
+    source = _with_detections(recording)
     wish = Wish(clocks, widest, lenses, index, readout, rounds, poses)
     known = source.info.fps_known
     return refine_rig(source.rig, source.detections, source.fps, wish, fps_known=known, progress=progress)
+
+
+def _with_detections(recording: Source) -> Recording:
+    source = open_recording(recording)
+    if not len(source.detections):
+        raise InputError(f"{source.folder}: has no detections to refine by; run 'trackfish3d detect' first")
+    return source
+
+
+def refine_parts(
+    recording: Source,
+    window: int,
+    *,
+    lenses: bool = True,
+    index: bool = False,
+    poses: bool = True,
+    progress: Progress | None = None,
+) -> list[Part]:
+    """Find the moments at which cameras or water moved, and refine the cameras of each part; nothing is written.
+
+    Clocks are taken as they are: refine them first.
+
+    Parameters
+    ----------
+    recording : with detections.
+    window : frames from one look at the animals to the next; a move is found between two, then to the frame.
+    lenses : whether focal lengths and distortion may change at the beginning, where held-out tracks are better for it.
+    index : whether the water's refractive index may change at the beginning.
+    poses : whether cameras may be elsewhere at the beginning than the calibration says.
+    progress : called with frames done and frames in all.
+    """
+    source = _with_detections(recording)
+    wish = Wish(clocks=False, lenses=lenses, index=index, poses=poses)
+    return find_parts(source.rig, source.detections, source.fps, wish, window, progress)
+
+
+def write_parts(parts: list[Part], recording: Source, out: Path, format: str = "trackfish3d") -> list[Path]:
+    """Write a calibration for each part, named after `out`, and beside them which frames are whose; paths are returned.
+
+    Parameters
+    ----------
+    parts : of the recording.
+    recording : what they were found in.
+    out : name of a calibration file: ``cameras.toml`` makes ``cameras.part1.toml`` and so on.
+    format : of the calibration files.
+    """
+    source = open_recording(recording)
+    paths = [out.with_name(f"{out.stem}.part{k}{out.suffix}") for k in range(1, len(parts) + 1)]
+    for part, path in zip(parts, paths, strict=True):
+        refuse_old(source, path)
+        write_calibration(part.rig, path, format)
+    table = out.with_name(f"{out.stem}.parts.json")
+    write_json(table, [part.to_dict() | {"calibration": path.name} for part, path in zip(parts, paths, strict=True)])
+    return [*paths, table]
+
+
+def apply_parts(parts: list[Part], recording: Source, folder: Path) -> list[Recording]:
+    """Make a recording of each part, with its cameras: ``folder/part1`` and so on.
+
+    Parameters
+    ----------
+    parts : of the recording.
+    recording : what they were found in; it stays as it is.
+    folder : for the new recordings; it must not exist.
+    """
+    source = open_recording(recording)
+    _must_be_new(folder)
+    fps = source.fps if source.info.fps_known else None
+    made = []
+    for k, part in enumerate(parts, 1):
+        frame = source.detections.frame
+        mine = source.detections.select(np.flatnonzero((frame >= part.first) & (frame <= part.last)))
+        about = f"frames {part.first} to {part.last} of {source.folder.name}, with the cameras of that time"
+        made.append(Recording.create(folder / f"part{k}", part.rig, fps=fps, detections=mine, description=about))
+    return made
 
 
 def write_refinement(found: Refinement, recording: Source, out: Path, format: str = "trackfish3d") -> tuple[Path, Path]:
@@ -93,6 +167,11 @@ def _middle(recording: Recording) -> np.ndarray:
     return np.asarray(np.median(points, axis=0)) if len(points) else np.zeros(3)
 
 
+def _must_be_new(folder: Path) -> None:
+    if folder.exists():
+        raise InputError(f"{folder}: exists already; name a new folder")
+
+
 def apply_refinement(found: Refinement, recording: Source, folder: Path) -> Recording:
     """Make a recording with the new cameras and clocks: detections are put on the common clock, to the nearest frame.
 
@@ -103,8 +182,7 @@ def apply_refinement(found: Refinement, recording: Source, folder: Path) -> Reco
     folder : of the new recording; it must not exist.
     """
     source = open_recording(recording)
-    if folder.exists():
-        raise InputError(f"{folder}: exists already; name a new folder")
+    _must_be_new(folder)
     detections = source.detections
     middle = np.full(len(found.rig), float(np.round((detections.frame.min() + detections.frame.max()) / 2)))
     clock = np.array([[m + c.clock_frames, 1 + 1e-6 * c.clock_ppm] for m, c in zip(middle, found.cameras, strict=True)])

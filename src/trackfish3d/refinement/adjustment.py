@@ -47,6 +47,7 @@ class Freedom:
     leans : of every camera but the first: how far ahead along the body its points are.
     readout : time from the first row to the last, frames (rolling shutter).
     poses : of all cameras; False holds them.
+    only : cameras whose poses may move, the others being held; None for all.
     """
 
     clocks: bool = True
@@ -58,6 +59,7 @@ class Freedom:
     leans: bool = True
     readout: bool = False
     poses: bool = True
+    only: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ def prior_for(setup: Setup, freedom: Freedom, middle: Array, frames: float) -> P
     away = np.linalg.norm(centre - middle, axis=1)
     camera = np.zeros((len(away), SHARED))
     if freedom.poses:
-        camera[:, POSE : POSE + 3], camera[:, POSE + 3 : WATER] = _TURN, _MOVE * away[:, None]
+        loose = list(range(len(away)) if freedom.only is None else freedom.only)
+        camera[loose, POSE : POSE + 3], camera[loose, POSE + 3 : WATER] = _TURN, _MOVE * away[loose, None]
     if freedom.focal:
         camera[:, 0] = camera[:, 1] = _FOCAL * s.lens[:, 0]
     if freedom.distortion:

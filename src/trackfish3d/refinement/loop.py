@@ -16,7 +16,7 @@ from .coarse import coarse_offsets
 from .kernels import CLOCK
 from .outcome import CameraChange, Refinement
 from .rigs import moved_state, rig_of, similarity, state_of
-from .sights import Pieces, collect, retime
+from .sights import Pieces, collect, retime, spread
 
 Array = NDArray[np.float64]
 Tracker = Callable[[CameraRig, Detections], Tracks]
@@ -76,8 +76,9 @@ def refine_rig(
     wish, tell = wish or Wish(), progress or silent
     if len(rig) < 2:
         raise RefusedError("one camera alone cannot be refined: there is nothing that it could agree with")
-    tracker = _joint(fps)
-    start = _setup(rig, detections)
+    tracker = joint_tracker(fps)
+    start = setup_of(rig, detections)
+    detections = spread(detections, len(rig))
     setup = _coarse(start, rig, detections, wish.widest) if wish.clocks else start
     freedom = Freedom(
         clocks=wish.clocks, rates=wish.clocks, water=rig.refractive, readout=wish.readout, poses=wish.poses
@@ -85,7 +86,7 @@ def refine_rig(
     before, rounds = np.inf, 0
     tell(0, wish.rounds)
     while rounds < wish.rounds:
-        pieces = _pieces(rig, setup, detections, tracker)
+        pieces = enough(rig, track_pieces(rig, setup, detections, tracker))
         setup, done = adjust_pieces(setup, freedom, pieces.part(~pieces.held), 2.0 if rounds == 0 else 1.0)
         rounds += 1
         tell(rounds, wish.rounds)
@@ -93,20 +94,34 @@ def refine_rig(
         if abs(before - error) < _STILL * error:
             break
         before = error
-    pieces = _pieces(rig, setup, detections, tracker)
+    pieces = enough(rig, track_pieces(rig, setup, detections, tracker))
     setup, done, told, held = _freer(setup, freedom, pieces, wish)
     tell(wish.rounds, wish.rounds)
     return _judge(rig, start, setup, done, pieces, told, held, rounds, fps if fps_known else None)
 
 
-def _joint(fps: float) -> Tracker:
+def joint_tracker(fps: float) -> Tracker:
+    """Return the default tracker.
+
+    Parameters
+    ----------
+    fps : frames a second.
+    """
+
     def run(rig: CameraRig, detections: Detections) -> Tracks:
         return make_method("joint").track(rig, detections, fps).tracks
 
     return run
 
 
-def _setup(rig: CameraRig, detections: Detections) -> Setup:
+def setup_of(rig: CameraRig, detections: Detections) -> Setup:
+    """Return cameras as they are believed to be, with clocks as if nothing were wrong.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    detections : what tells the middle of the recording.
+    """
     middle = np.full(len(rig), float(np.round((detections.frame.min() + detections.frame.max()) / 2)))
     clock = np.zeros((len(rig), 4))
     clock[:, 0], clock[:, 1] = middle, 1.0
@@ -120,11 +135,29 @@ def _coarse(setup: Setup, rig: CameraRig, detections: Detections, widest: int) -
     return replace(setup, clock=clock)
 
 
-def _pieces(rig: CameraRig, setup: Setup, detections: Detections, tracker: Tracker) -> Pieces:
-    """Track under the cameras and clocks as they stand; refuse what cannot tell anything."""
+def track_pieces(rig: CameraRig, setup: Setup, detections: Detections, tracker: Tracker) -> Pieces:
+    """Track under the cameras and clocks as they stand.
+
+    Parameters
+    ----------
+    rig : names, sizes and lens models of the cameras.
+    setup : cameras, water and clocks.
+    detections : with frame numbers as the cameras counted them.
+    tracker : makes tracks of detections.
+    """
     retimed = retime(detections, setup.clock, setup.middle)
     now = rig_of(setup.state, rig)
-    pieces = collect(now, tracker(now, retimed.detections), retimed)
+    return collect(now, tracker(now, retimed.detections), retimed)
+
+
+def enough(rig: CameraRig, pieces: Pieces) -> Pieces:
+    """Return pieces that can tell something; refuse others.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    pieces : of paths, tracked under them.
+    """
     if len(pieces.held) < _LEAST_PIECES or not pieces.held.any():
         raise RefusedError(
             f"too few tracks: {len(pieces.held)} pieces that two cameras saw for a while, {_LEAST_PIECES} are needed; "
@@ -164,7 +197,7 @@ def _freer(setup: Setup, freedom: Freedom, pieces: Pieces, wish: Wish) -> tuple[
     more += [("index", "refractive index")] if wish.index and freedom.water else []
     cost = float(missed(setup, judge, done.noise)[0].mean())
     for name, words in more:
-        wider = replace(freedom, **{name: True})
+        wider = replace(freedom, **{name: True})  # type: ignore[arg-type]
         trial, settled = adjust_pieces(setup, wider, train, 1.0)
         better = float(missed(trial, judge, done.noise)[0].mean())
         if better < (1 - _WORTH) * cost:
@@ -180,6 +213,16 @@ def _clock_sigma(done: Settled) -> Array:
     return np.asarray(sigma[done.places[:, CLOCK]])
 
 
+def standard_errors(gain: Array) -> float:
+    """By how many standard errors the mean is above zero.
+
+    Parameters
+    ----------
+    gain : (K,) of each piece, two at least.
+    """
+    return float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(gain)), 1e-12))
+
+
 def _judge(
     rig: CameraRig, start: Setup, setup: Setup, done: Settled, pieces: Pieces, told: list[str], held: list[str],
     rounds: int, fps: float | None,
@@ -189,8 +232,7 @@ def _judge(
     old_cost, old_error, old_point = missed(start, judge, done.noise)
     new_cost, new_error, new_point = missed(setup, judge, done.noise)
     setup = replace(setup, state=moved_state(setup.state, *similarity(new_point, old_point)))
-    gain = old_cost - new_cost
-    certainty = float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(gain)), 1e-12))
+    certainty = standard_errors(old_cost - new_cost)
     old_px, new_px = (np.hypot(*e.T) for e in (old_error, new_error))
     new = rig_of(setup.state, rig)
     sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)

@@ -15,6 +15,8 @@ _GAP = 4  # frames that a path may jump without a sight
 _LEAST = 12  # frames of a path
 _BLOCK = 40  # frames after which a path is cut: pieces are held out whole
 _HELD = 5  # every fifth piece is held out
+_MOST = 24_000  # rows of tracks that an adjustment takes
+_STRETCH = 400  # frames that are tracked in one go, where a recording is looked at in stretches
 _DOUBT = 0.5  # links less sure than this are not one animal
 
 
@@ -92,7 +94,26 @@ def retime(detections: Detections, clock: Array, middle: Array) -> Retimed:
     return Retimed(moved, kept, detections.frame[kept].astype(np.float64))
 
 
-def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = 24_000) -> Pieces:
+def spread(detections: Detections, cameras: int, most: int = _MOST) -> Detections:
+    """Leave of a long recording what an adjustment can take: stretches, evenly from its beginning to its end.
+
+    Parameters
+    ----------
+    detections : of the whole recording.
+    cameras : how many there are.
+    most : rows of tracks that are wanted.
+    """
+    share = 1.25 * most * cameras / max(len(detections), 1)  # a quarter of the animals are seen by too few views
+    first, last = (int(f) for f in (detections.frame.min(initial=0), detections.frame.max(initial=0)))
+    count = int(np.ceil(share * (last - first + 1) / _STRETCH))
+    if share >= 1 or count < 2:
+        return detections
+    begins = np.linspace(first, last - _STRETCH + 1, count).round().astype(np.int64)
+    place = np.searchsorted(begins, detections.frame, side="right") - 1
+    return detections.select(np.flatnonzero(detections.frame < begins[place] + _STRETCH))
+
+
+def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST) -> Pieces:
     """Cut tracks into pieces and take the pixels of every view they used.
 
     Parameters

@@ -1,6 +1,7 @@
 """``trackfish3d refine``: better cameras, clocks and water from the animals themselves."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +9,18 @@ import typer
 from rich.console import Console
 
 from ...cameras.formats import FORMATS
-from ...pipeline.refining import apply_refinement, refine, refuse_old, write_refinement
+from ...core.errors import InputError
+from ...pipeline.refining import (
+    apply_parts,
+    apply_refinement,
+    refine,
+    refine_parts,
+    refuse_old,
+    write_parts,
+    write_refinement,
+)
 from ...recordings import Recording
-from ...refinement import RefusedError
+from ...refinement import RefusedError, tell_parts
 from .._progress import Bars
 
 _WRITE = ", ".join(f.name for f in FORMATS.values() if f.write)
@@ -37,6 +47,18 @@ def command(
         bool, typer.Option("--rolling-shutter", help="Cameras read their rows one after the other: fit how fast.")
     ] = False,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds of tracking and adjusting, at most.")] = 5,
+    window: Annotated[
+        int | None,
+        typer.Option(
+            min=400,
+            metavar="FRAMES",
+            help="Look every so many frames whether a camera or the water was moved; each part gets its own "
+            "calibration. Clocks are taken as they are.",
+        ),
+    ] = None,
+    started: Annotated[
+        datetime | None, typer.Option(help="With --window: when the first frame was filmed, to name day and hour.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
     """Refine cameras, clocks and water from the animals a recording shows.
@@ -47,6 +69,11 @@ def command(
     console = Console(width=120, highlight=False, markup=False, soft_wrap=True, emoji=False)
     source = Recording.open(recording)
     refuse_old(source, out)
+    if started is not None and window is None:
+        raise InputError("--started goes with --window, which looks for moments at which cameras were moved")
+    if window is not None:
+        _parts(console, source, out, to, new_recording, window, (poses, lenses, index), started, as_json)
+        return
     try:
         with Bars("refine") as bars:
             found = refine(
@@ -71,3 +98,25 @@ def command(
         if found.offsets and new_recording is None:
             offsets = ", ".join(f"{name} = {frames}" for name, frames in found.offsets.items())
             console.print(f"clocks: --new-recording FOLDER applies them; whole frames to add: {offsets}")
+
+
+def _parts(
+    console: Console, source: Recording, out: Path, to: str, new_recording: Path | None, window: int,
+    free: tuple[bool, bool, bool], started: datetime | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Refine in windows, say when what was moved, and write a calibration for each part."""
+    poses, lenses, index = free
+    with Bars("refine") as bars:
+        parts = refine_parts(
+            source, window, poses=poses, lenses=lenses, index=index,
+            progress=lambda done, total: bars("refine", done, total),
+        )  # fmt: skip
+    fps = source.fps if source.info.fps_known else None
+    paths = write_parts(parts, source, out, to)
+    if new_recording is not None:
+        apply_parts(parts, source, new_recording)
+    if as_json:
+        print(json.dumps([part.to_dict() for part in parts], indent=1))
+        return
+    for line in [*tell_parts(parts, fps, started), ", ".join(str(p) for p in paths)]:
+        console.print(line)
