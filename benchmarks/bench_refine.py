@@ -17,6 +17,7 @@ from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
 import trackfish3d as tf
+from refine_moves import advice, advice_table, moves, moves_table
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.cameras.perturb import perturb_rig
 from trackfish3d.evaluation import evaluate
@@ -308,6 +309,8 @@ SECTIONS = {
     "drones": drones,
     "light": light,
     "cost": cost,
+    "moves": moves,
+    "advice": advice,
 }
 
 
@@ -374,6 +377,10 @@ def page(results):
     if "cost" in results:
         r = results["cost"][0]
         lines += ["## Cost", "", f"16 fish, 10,000 frames, 3 cameras: {r['cpu']:.0f} CPU s.", ""]
+    if "moves" in results:
+        lines += moves_table(results["moves"])
+    if "advice" in results:
+        lines += advice_table(results["advice"])
     return "\n".join(lines)
 
 

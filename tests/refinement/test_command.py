@@ -109,3 +109,14 @@ def test_a_camera_that_shares_nothing_is_named(tmp_path, capsys):
     poor = Recording.create(tmp_path / "rec", rig, detections=apart)
     assert run("refine", poor.folder, "--out", tmp_path / "new.toml", "--rounds", "1", "--no-clocks") == 1
     assert "camera cam2: shares nothing" in capsys.readouterr().out
+
+
+def test_check_says_when_a_refinement_would_help_and_by_how_much(nudged, tmp_path, capsys):
+    run("check", nudged.folder, "--picture", tmp_path / "rig.png")
+    said = capsys.readouterr().out
+    assert "would bring the error of held-out tracks from" in said
+    run("check", nudged.folder, "--picture", tmp_path / "rig.png", "--no-advice")
+    assert "would bring" not in capsys.readouterr().out
+    good = Recording.create(tmp_path / "good", paper_rig(5), detections=points_of(paper_rig(5), 1))
+    run("check", good.folder)
+    assert "would bring" not in capsys.readouterr().out

@@ -9,11 +9,16 @@ from ..core.errors import InputError
 from ..core.files import atomic_path, write_json
 from ..core.progress import Progress
 from ..recordings import Recording
+from ..refinement.adjustment import RefusedError
 from ..refinement.drift import Part, find_parts
 from ..refinement.loop import Wish, refine_rig
 from ..refinement.outcome import Refinement
-from ..refinement.sights import retime
+from ..refinement.sights import retime, spread
 from .tracking import Source, open_recording
+
+_ADVICE_ROWS = 5000  # of tracks that tell whether a refinement would help
+_ADVICE_SURE = 4.0  # standard errors
+_ADVICE_WORTH = 0.8  # of the error, below which it must fall
 
 
 def refine(
@@ -48,6 +53,30 @@ def refine(
     wish = Wish(clocks, widest, lenses, index, readout, rounds, poses)
     known = source.info.fps_known
     return refine_rig(source.rig, source.detections, source.fps, wish, fps_known=known, progress=progress)
+
+
+def advise_refinement(recording: Source) -> str | None:
+    """Say by how much a refinement would help, in one line; None where it would not, or where that cannot be told.
+
+    A small part of the recording is refined; the advice is given where tracks that were held out are better by four
+    standard errors, and by a fifth of their error.
+
+    Parameters
+    ----------
+    recording : with detections.
+    """
+    source = _with_detections(recording)
+    sample = spread(source.detections, len(source.rig), _ADVICE_ROWS)
+    try:
+        found = refine_rig(source.rig, sample, source.fps, Wish(rounds=2, lenses=False))
+    except RefusedError:
+        return None
+    if not found.accepted or found.certainty < _ADVICE_SURE or found.after_px > _ADVICE_WORTH * found.before_px:
+        return None
+    return (
+        f"'trackfish3d refine {source.folder.name} --out better.toml' would bring the error of held-out tracks from "
+        f"{found.before_px:.2f} to about {found.after_px:.2f} px"
+    )
 
 
 def _with_detections(recording: Source) -> Recording:

@@ -13,6 +13,7 @@ from ...health import Health
 from ...health.intake import WINDOWS, take_in
 from ...health.picture import animals, draw_rig
 from ...health.verdict import judge
+from ...pipeline.refining import advise_refinement
 from ...recordings import Recording
 
 
@@ -22,6 +23,7 @@ def command(
         Path | None, typer.Option(help="Where to draw the rig (PNG); RECORDING/rig.png by default.")
     ] = None,
     frames: Annotated[int, typer.Option(min=10, help="How many frames to compare.")] = 200,
+    advice: Annotated[bool, typer.Option(help="Also try whether 'refine' would help: a few seconds.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Tell whether cameras, synchronisation and water are good enough, without ground truth.
@@ -40,10 +42,13 @@ def command(
         draw_rig(rec.rig, animals(rec.rig, intake.detections), path)
     except (InputError, OSError) as error:  # the verdict is worth more than the picture
         drawn = f"the rig could not be drawn: {error}; --picture names another place"
+    better = advise_refinement(rec) if advice and intake.whole and len(intake.detections) else None
     if as_json:
-        typer.echo(json.dumps(health.to_dict(), indent=1))
+        typer.echo(json.dumps(health.to_dict() | {"refinement": better}, indent=1))
     else:
         _show(health, rec, drawn, intake.whole)
+        if better is not None:
+            typer.echo(better)
     raise typer.Exit(1 if health.problems else 0)
 
 
