@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+import trackfish3d as tf
 from tests.detection.worlds import BITS, CELL, encode, numbered_picture
 from tests.report.scenes import make_recording, swimming, water_rig
 from trackfish3d.cameras import CameraRig
 from trackfish3d.methods.suspects import Suspect, write_suspects
-from trackfish3d.recordings import Recording
+from trackfish3d.recordings import Recording, Tracks
 
 SIZE = (BITS * CELL, 48)
 CODED = {"preset": "ultrafast", "crf": "12", "g": "80", "bf": "2", "sc_threshold": "0"}
@@ -69,6 +70,21 @@ def numbered(folder: Path, kind: str, frames: int = 300) -> tuple[Recording, lis
     return made, times
 
 
+def schooled(folder: Path, fish: int = 4, frames: int = 40) -> Recording:
+    """A simulated school with parts, its tracks and poses those of the animals."""
+    recording = tf.simulate(folder, fish=fish, frames=frames, detector="pose", seed=5)
+    truth, poses = recording.truth, recording.truth_poses
+    recording.write_tracks(
+        Tracks.build(
+            truth.frame, truth.identity, truth.position, observed=np.ones(len(truth.frame), bool),
+            covariance=np.broadcast_to(1e-4 * np.eye(3), (len(truth.frame), 3, 3)), cameras=recording.rig.names,
+        )
+    )  # fmt: skip
+    recording.write_poses(poses)
+    write_suspects([], folder / "suspects.csv")
+    return recording
+
+
 class Client:
     """Talks to a server as a browser would, or as one should not."""
 
@@ -109,4 +125,4 @@ class Client:
         return status, json.loads(body)
 
 
-__all__ = ["Client", "filmed", "numbered", "swimming"]
+__all__ = ["Client", "filmed", "numbered", "schooled", "swimming"]

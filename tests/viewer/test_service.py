@@ -15,7 +15,8 @@ from trackfish3d.methods.suspects import Suspect, read_suspects, write_suspects
 from trackfish3d.recordings import Recording
 from trackfish3d.recordings.edits import Editor
 from trackfish3d.viewer.film_pictures import FilmPictures, Superseded
-from trackfish3d.viewer.store import MAGIC, Store
+from trackfish3d.viewer.packing import MAGIC
+from trackfish3d.viewer.store import Store
 
 from .scenes import Client, filmed, numbered
 
@@ -95,6 +96,7 @@ def columns(content: bytes, cameras: int):
         ("frame", "<i4"),
         *((k, "<f4") for k in ("x", "y", "z", "sigma", "confidence")),
         ("flags", "<i4"),
+        *((k, "<f4") for k in ("hx", "hy", "hz")),
     ]
     kinds += [(f"{axis}{k}", "<f4") for k in range(cameras) for axis in "uv"]
     for name, kind in kinds:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..core.errors import InputError
 from .detections import Detections, camera_index, checked_parts
 from .skeleton import Skeleton
-from .storage import read_table
+from .storage import read_rows, read_table
 from .tracks import whole
 
 FILE = "parts.parquet"
@@ -45,7 +45,9 @@ def parts_table(detections: Detections) -> pa.Table:
     return pa.table(columns).replace_schema_metadata({_KEY: skeleton.to_json()})
 
 
-def with_parts(detections: Detections, path: Path, cameras: Sequence[str]) -> Detections:
+def with_parts(
+    detections: Detections, path: Path, cameras: Sequence[str], rows: tuple[int, int] | None = None
+) -> Detections:
     """Return detections with the parts of the file beside them.
 
     Parameters
@@ -53,8 +55,9 @@ def with_parts(detections: Detections, path: Path, cameras: Sequence[str]) -> De
     detections : as ``detections.parquet`` holds them, before clocks are moved.
     path : of ``parts.parquet``.
     cameras : names of the cameras.
+    rows : first row of the file that the detections are, and how many; all of them without.
     """
-    table, source = read_table(path), str(path)
+    table, source = read_table(path) if rows is None else read_rows(path, *rows), str(path)
     text = (table.schema.metadata or {}).get(_KEY)
     if text is None:
         raise InputError(f"{path}: says nothing of a skeleton; import the poses again")

@@ -4,8 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
@@ -117,6 +120,22 @@ class Skeleton:
             raise InputError(f"{source}: {error}") from None
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise InputError(f"{source}: its skeleton cannot be read ({str(error)[:100]})") from None
+
+    @classmethod
+    def of_file(cls, path: Path) -> "Skeleton | None":
+        """Return the skeleton of a Parquet file of parts or poses, of which nothing else is read.
+
+        Parameters
+        ----------
+        path : of the file; None is returned where there is none, or it says nothing of a skeleton.
+        """
+        if not path.is_file():
+            return None
+        try:
+            text = (pq.read_schema(path).metadata or {}).get(b"skeleton")
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InputError(f"{path}: is not a complete Parquet file ({str(error)[:120]})") from None
+        return None if text is None else cls.from_json(text.decode(errors="replace"), str(path))
 
 
 def left_and_right(parts: Sequence[str]) -> tuple[tuple[int, int], ...]:

@@ -48,6 +48,19 @@ def read_table(path: str | Path) -> pa.Table:
     return table
 
 
+def read_rows(path: str | Path, first: int, count: int) -> pa.Table:
+    """Read some rows of a Parquet file, and no more of it than the row groups that hold them."""
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            starts = np.cumsum([0, *sizes])
+            groups = np.flatnonzero((starts[:-1] < first + count) & (starts[1:] > first)).tolist()
+            table = file.read_row_groups(groups, use_threads=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{path}: is not a complete Parquet file ({str(error)[:120]})") from None
+    return table.slice(first - int(starts[groups[0]]) if groups else 0, count)
+
+
 def _read_csv(path: Path) -> pa.Table:
     """Read a CSV file as it lies, whatever its encoding, separator and decimal sign."""
     with path.open("rb") as file:

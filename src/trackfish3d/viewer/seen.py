@@ -1,4 +1,4 @@
-"""Detections of a stretch of frames, with the rows under which tracks name them."""
+"""Detections and poses of a stretch of frames."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from ..recordings import Detections, Recording
+from ..recordings import Detections, Poses, Recording, parts_file, poses
 
 Ints = NDArray[np.int64]
 IN_MEMORY = 300_000  # rows that are read once and kept
@@ -62,12 +62,34 @@ class SeenRows:
             table = file.read_row_groups(groups.tolist(), use_threads=False)
         frame = table["frame"].to_numpy()
         a, b = np.searchsorted(frame, [low, high + 1])  # files are written in the order of frames
-        found = Detections.from_table(table.slice(int(a), int(b - a)), names, str(self.path)).shifted(offsets)
+        found = Detections.from_table(table.slice(int(a), int(b - a)), names, str(self.path))
         rows = starts[groups[0]] + np.arange(a, b)
+        parts = self.path.parent / parts_file.FILE
+        if parts.is_file() and len(rows):
+            found = parts_file.with_parts(found, parts, names, (int(rows[0]), len(rows)))
+        found = found.shifted(offsets)
         if offsets.any():
             rows = np.full(len(found), -1, np.int64)
         keep = (found.frame >= first) & (found.frame <= last)
         return rows[keep], found.select(keep)
+
+    def poses(self, first: int, last: int) -> Poses | None:
+        """Return poses from ``first`` to ``last``; None where there are none.
+
+        Parameters
+        ----------
+        first : first frame.
+        last : last frame.
+        """
+        path = self.recording.folder / poses.FILE
+        if not path.is_file():
+            return None
+        wanted = [("frame", ">=", first), ("frame", "<=", last)]
+        try:
+            table = pq.read_table(path, filters=wanted, use_threads=False, pre_buffer=False)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise InputError(f"{path}: is not a complete Parquet file ({str(error)[:120]})") from None
+        return Poses.from_table(table, str(path)) if len(table) else None
 
 
 def _group_bounds(file: pq.ParquetFile) -> Ints:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from ..core.errors import InputError, TrackFishError
 from ..recordings import Recording
-from ..recordings.edits import Change, describe
+from ..recordings.edits import AnyEdit, Change, describe
 from .film_pictures import FilmPictures, Superseded
 from .requests import Asked, do_edit
 from .resolve import resolve
@@ -76,6 +76,7 @@ class Service:
             Route(one + "epipolar", self._plain(_epipolar)),
             Route(one + "tracks", self._binary(lambda s, q: s.chunk(_whole(q, "first")))),
             Route(one + "detections", self._binary(lambda s, q: s.detections(_whole(q, "first")))),
+            Route(one + "poses", self._binary(lambda s, q: s.poses(_whole(q, "first")))),
             Route(one + "frame/{camera:int}/{frame:int}", self._frame),
             Route(one + "changes", self._changes),
             Route(one + "edit", self._edit, methods=["POST"]),
@@ -218,6 +219,7 @@ def _suspects(store: Store) -> list[dict[str, Any]]:
         {
             "first": m.suspect.first, "last": m.suspect.last, "track": m.track, "other": m.other,
             "kind": m.suspect.kind, "probability": round(m.probability, 6), "state": m.state,
+            "id": f"{m.suspect.kind}/{m.suspect.first}/{m.suspect.last}/{m.suspect.track}/{m.suspect.other}",
         }
         for m in store.moments()
         if m.state != "gone"
@@ -230,9 +232,25 @@ def _edits(store: Store) -> dict[str, Any]:
     log, held = store.editor.log, {e.id for e in store.editor.edits}
     return {
         "version": store.version,
-        "active": [{"id": e.id, "text": describe(e), "frames": e.frames, "held": e.id in held} for e in log.active],
+        "active": [
+            {
+                "id": e.id,
+                "text": describe(e),
+                "frames": e.frames,
+                "held": e.id in held,
+                "tracks": e.names[:2],
+                "at": _moment(e),
+            }
+            for e in log.active
+        ],
         "undone": [{"id": e.id, "text": describe(e)} for e in log.undone],
     }
+
+
+def _moment(edit: AnyEdit) -> int | None:
+    """Frame at which an edit is best looked at."""
+    known = [getattr(edit, "first", None), getattr(edit, "frame", None), *(p.other.frame for p in edit.pins[:1])]
+    return next((int(frame) for frame in known if frame is not None), None)
 
 
 def _change(change: Change) -> dict[str, Any]:

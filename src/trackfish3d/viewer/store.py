@@ -1,8 +1,8 @@
 """What the page shows of a recording, read by stretches of frames, so that a long one needs no more memory."""
 
-import struct
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,16 @@ from ..evaluation.gate import default_gate
 from ..health.kept import kept_problems
 from ..methods.review import Moment, review
 from ..methods.suspects import SUSPECTS, read_suspects
-from ..recordings import Recording, Tracks
+from ..recordings import Recording, Skeleton, Tracks, parts_file, poses
 from ..recordings.edits import Editor, Mending
 from ..recordings.edits.pieces import GONE
 from ..report.packing import rounded
 from ..report.palette import PALETTES
 from ..report.space import space_of
+from .headings import REACH, headings
+from .packing import packed_detections, packed_poses, packed_tracks, sigma_of
 from .seen import SeenRows
 
-MAGIC = 0x33444654  # "TFD3" in little-endian bytes
 _POINTS = 20_000  # of a chunk
 _KEPT = 40 * 2**20  # bytes of chunks
 _SAMPLES = 6  # row groups from which the size of the tank is told
@@ -80,8 +81,14 @@ class Store:
         """Frames of a chunk: about `_POINTS` points."""
         path = self.recording.folder / "tracks.parquet"
         rows = pq.read_metadata(path).num_rows if path.is_file() else 0
-        a_frame = max(rows / (self.span[1] - self.span[0] + 1), 1.0)
+        skeleton = self._skeleton(poses.FILE)
+        a_frame = max(rows / (self.span[1] - self.span[0] + 1), 1.0) * (1 + len((skeleton or {}).get("parts", ())) / 2)
         return int(2 ** np.clip(np.round(np.log2(_POINTS / a_frame)), 4, 12))
+
+    def _skeleton(self, name: str) -> dict[str, Any] | None:
+        """Names and edges of the parts in a file of the recording."""
+        found = Skeleton.of_file(self.recording.folder / name)
+        return None if found is None else {"parts": found.parts, "edges": found.edges}
 
     def meta(self) -> dict[str, Any]:
         """Everything that stands still."""
@@ -100,6 +107,8 @@ class Store:
             "space": space.to_json(rig),
             "bodyLength": rounded(self.body_length),
             "cameras": [{"name": c.name, "size": list(c.size), "film": c.name in rec.videos} for c in rig],
+            "skeleton": self._skeleton(poses.FILE),
+            "partsSeen": self._skeleton(parts_file.FILE),
             "palettes": PALETTES,
             "problems": kept_problems(rec.folder),
         }
@@ -142,59 +151,71 @@ class Store:
             return self.editor.mending.apply(raw, first, last) if self.editor.edits else raw
 
     def chunk(self, first: int) -> bytes:
-        """Return tracks of one chunk as little-endian columns.
-
-        After four whole numbers (`MAGIC`, points N, cameras C, and 0) follow, each of N: track (float64), frame
-        (int32), x, y, z, sigma, confidence (float32), views + 256 where observed (int32), and for each camera u, v
-        (float32) of the point seen through lens and water.
+        """Return tracks of one chunk (`packing.packed_tracks`).
 
         Parameters
         ----------
         first : a frame in the chunk.
         """
+        return self._chunked("tracks", first, self._tracks)
+
+    def _tracks(self, begin: int, end: int) -> bytes:
         if self.editor is None:
-            return struct.pack("<IIII", MAGIC, 0, len(self.recording.rig), 0)
-        size = self.chunk_frames
-        at = (first - self.span[0]) // size
-        begin = self.span[0] + at * size
-        key = ("tracks", at, self.version)
-        with self.lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-            return self._keep(key, _packed_tracks(self.recording, self.tracks_between(begin, begin + size - 1)))
+            none = Tracks.build([], [], np.zeros((0, 3)), cameras=self.recording.rig.names)
+            return packed_tracks(self.recording.rig, none, np.zeros((0, 3)))
+        around = self.tracks_between(begin - REACH, end + REACH)
+        ways = headings(around.frame, around.track, around.position, sigma_of(around), self.body_length)
+        here = (around.frame >= begin) & (around.frame <= end)
+        return packed_tracks(self.recording.rig, around.select(here), ways[here])
 
     def detections(self, first: int) -> bytes:
-        """Return detections of one chunk as little-endian columns.
-
-        After `MAGIC`, rows N, 0 and 0 follow owner (float64, NaN for none), frame, camera, row (int32), u, v, x1, y1,
-        x2, y2 and score (float32).
+        """Return detections of one chunk (`packing.packed_detections`).
 
         Parameters
         ----------
         first : a frame in the chunk.
         """
+        return self._chunked("detections", first, self._detections)
+
+    def _detections(self, begin: int, end: int) -> bytes:
+        rows, found = self.seen.between(begin, end)
+        owner = np.full(len(found), np.nan)
+        if self.editor is not None and len(found):
+            tracks = self.tracks_between(begin, end)
+            for k in range(tracks.detection.shape[1]):
+                used = np.flatnonzero(tracks.detection[:, k] >= 0)
+                place = np.searchsorted(rows, tracks.detection[used, k])
+                fits = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == tracks.detection[used, k])
+                owner[place[fits]] = tracks.track[used[fits]]
+        return packed_detections(found, rows, owner)
+
+    def poses(self, first: int) -> bytes:
+        """Return poses of one chunk, each under the present name of its track (`packing.packed_poses`).
+
+        Parameters
+        ----------
+        first : a frame in the chunk.
+        """
+        return self._chunked("poses", first, self._poses)
+
+    def _poses(self, begin: int, end: int) -> bytes:
+        found, state = self.seen.poses(begin, end), self.mending()
+        if found is None or state is None:
+            return packed_poses(self.recording.rig, None, np.zeros(0, np.int64))
+        name = state.pieces.name_of(found.track, found.frame, GONE)
+        return packed_poses(self.recording.rig, found.select(name != GONE), name[name != GONE])
+
+    def _chunked(self, kind: str, first: int, make: Callable[[int, int], bytes]) -> bytes:
+        """Return the chunk with a frame, made once for each version of the tracks."""
         size = self.chunk_frames
         at = (first - self.span[0]) // size
         begin = self.span[0] + at * size
-        key = ("detections", at, self.version)
         with self.lock:
+            key = (kind, at, self.version)
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            rows, found = self.seen.between(begin, begin + size - 1)
-            owner = np.full(len(found), np.nan)
-            if self.editor is not None and len(found):
-                tracks = self.tracks_between(begin, begin + size - 1)
-                for k in range(tracks.detection.shape[1]):
-                    used = np.flatnonzero(tracks.detection[:, k] >= 0)
-                    place = np.searchsorted(rows, tracks.detection[used, k])
-                    fits = (place < len(rows)) & (rows[np.minimum(place, len(rows) - 1)] == tracks.detection[used, k])
-                    owner[place[fits]] = tracks.track[used[fits]]
-            columns = [owner.astype("<f8"), *(np.asarray(c).astype("<i4") for c in (found.frame, found.camera, rows))]
-            columns += [getattr(found, k).astype("<f4") for k in ("u", "v", "x1", "y1", "x2", "y2", "score")]
-            body = b"".join(c.tobytes() for c in columns)
-            return self._keep(key, struct.pack("<IIII", MAGIC, len(found), 0, 0) + body)
+            return self._keep(key, make(begin, begin + size - 1))
 
     def _keep(self, key: Any, content: bytes) -> bytes:
         self._kept[key] = content
@@ -296,20 +317,3 @@ def _bounds(path: Path) -> tuple[int, int] | None:
         first = file.read_row_group(0, columns=["frame"])["frame"][0].as_py()
         last = file.read_row_group(file.num_row_groups - 1, columns=["frame"])["frame"][-1].as_py()
     return int(first), int(last)
-
-
-def _packed_tracks(recording: Recording, tracks: Tracks) -> bytes:
-    rig = recording.rig
-    with np.errstate(invalid="ignore"):
-        sigma = np.sqrt(np.trace(tracks.covariance, axis1=1, axis2=2) / 3)
-    columns: list[NDArray[Any]] = [tracks.track.astype("<f8"), tracks.frame.astype("<i4")]
-    columns += [tracks.position[:, k].astype("<f4") for k in range(3)]
-    columns += [sigma.astype("<f4"), tracks.confidence.astype("<f4")]
-    columns.append((tracks.views.astype("<i4") + 256 * tracks.observed.astype("<i4")).astype("<i4"))
-    known = np.isfinite(tracks.position).all(1)
-    for camera in rig:
-        pixels = np.full((len(tracks), 2), np.nan)
-        pixels[known] = camera.project(tracks.position[known])
-        columns += [pixels[:, 0].astype("<f4"), pixels[:, 1].astype("<f4")]
-    head = struct.pack("<IIII", MAGIC, len(tracks), len(rig), 0)
-    return head + b"".join(np.ascontiguousarray(c).tobytes() for c in columns)

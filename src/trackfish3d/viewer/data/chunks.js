@@ -15,7 +15,7 @@ function opened(buffer) {
     at += values.byteLength;
     return values;
   };
-  return { n, cameras: head[2], column };
+  return { n, cameras: head[2], parts: head[3], column };
 }
 
 function byFrame(frame, first, size) {
@@ -30,6 +30,7 @@ function readTracks(buffer, first, size) {
   const chunk = { n, first, size, track: column(Float64Array), frame: column(Int32Array) };
   for (const name of ["x", "y", "z", "sigma", "confidence"]) chunk[name] = column(Float32Array);
   chunk.flags = column(Int32Array);
+  chunk.heading = Array.from({ length: 3 }, () => column(Float32Array));
   chunk.pixels = Array.from({ length: cameras }, () => [column(Float32Array), column(Float32Array)]);
   chunk.start = byFrame(chunk.frame, first, size);
   chunk.rows = new Map();
@@ -41,11 +42,22 @@ function readTracks(buffer, first, size) {
   return chunk;
 }
 
+function readPoses(buffer, first, size) {
+  const { n, cameras, parts, column } = opened(buffer);
+  const chunk = { n, first, size, track: column(Float64Array), frame: column(Int32Array) };
+  const of = (names) => Array.from({ length: parts }, () => Object.fromEntries(names.map((name) => [name, column(Float32Array)])));
+  chunk.parts = of(["x", "y", "z", "seen"]);
+  chunk.pixels = Array.from({ length: cameras }, () => of(["u", "v"]));
+  chunk.start = byFrame(chunk.frame, first, size);
+  return chunk;
+}
+
 function readDetections(buffer, first, size) {
-  const { n, column } = opened(buffer);
+  const { n, parts, column } = opened(buffer);
   const chunk = { n, first, size, owner: column(Float64Array) };
   for (const name of ["frame", "camera", "row"]) chunk[name] = column(Int32Array);
   for (const name of ["u", "v", "x1", "y1", "x2", "y2", "score"]) chunk[name] = column(Float32Array);
+  chunk.parts = Array.from({ length: parts }, () => ({ u: column(Float32Array), v: column(Float32Array) }));
   chunk.start = byFrame(chunk.frame, first, size);
   return chunk;
 }
@@ -68,15 +80,29 @@ class Chunks {
     return found ?? null;
   }
 
-  async load(k) {
+  /** Resolves when the chunk of a frame is there, as the tracks are now. */
+  async need(frame) {
+    const k = this.place(frame);
+    if (this.kept.get(k)?.version !== state.version) await this.load(k);
+  }
+
+  /** Resolves when what was asked for has come; what is on its way is not asked for twice. */
+  load(k) {
     const { span, chunk } = state.meta;
     const first = span[0] + k * chunk;
-    if (k < 0 || first > span[1]) return;
-    const version = state.version;
-    if (this.coming.get(k) === version) return;
-    this.coming.set(k, version);
+    if (k < 0 || first > span[1]) return Promise.resolve();
+    const { version } = state;
+    const coming = this.coming.get(k);
+    if (coming?.version === version) return coming.done;
+    const done = this.fetch(k, first, version).finally(() => this.coming.get(k)?.version === version && this.coming.delete(k));
+    this.coming.set(k, { version, done });
+    return done;
+  }
+
+  async fetch(k, first, version) {
     try {
-      const found = this.read(await bytes(`${this.what}?first=${first}`), first, chunk);
+      const found = this.read(await bytes(`${this.what}?first=${first}`), first, state.meta.chunk);
+      if (this.kept.get(k)?.version === state.version) return; // a newer one overtook it
       found.version = version;
       this.kept.delete(k);
       this.kept.set(k, found);
@@ -84,8 +110,6 @@ class Chunks {
       announce("frame");
     } catch (error) {
       say(String(error.message), true);
-    } finally {
-      this.coming.delete(k);
     }
   }
 
@@ -100,6 +124,7 @@ class Chunks {
 
 export const tracks = new Chunks("tracks", readTracks);
 export const detections = new Chunks("detections", readDetections);
+export const poses = new Chunks("poses", readPoses);
 
 /** Rows of a frame: {chunk, a, b}, or null until they are there. */
 export function rowsAt(source, frame) {

@@ -2,44 +2,29 @@
 import { ask, tell } from "./api.js";
 import { find, tracks } from "./chunks.js";
 import { nearest } from "./compare.js";
-import { $, announce, go, on, say, state } from "./state.js";
+import { $, announce, go, inTurn, on, say, state } from "./state.js";
 
 const AROUND = 15; // frames of the clip before and after a moment
 
 /** Everything that depends on the tracks, anew. */
-export async function refresh(version) {
-  if (version) state.version = version;
-  announce("tracks", "frame");
-  const [suspects, edits] = await Promise.all([ask("suspects"), ask("edits")]);
+export async function refresh() {
+  const edits = await ask("edits"); // first: suspects are then never older than the version that the page says it shows
+  const suspects = await ask("suspects");
   const was = state.suspects[state.suspect];
-  state.suspects = suspects;
-  state.suspect = was ? suspects.findIndex((s) => s.first === was.first && s.last === was.last && s.kind === was.kind) : -1;
-  state.edits = edits;
-  announce("suspects", "edits", "frame");
-}
-
-let turn = Promise.resolve();
-
-/** Do what was asked for after what was asked for before it is done and shown: nothing that is pressed meanwhile is lost. */
-export function inTurn(act) {
-  turn = turn.then(act).catch((error) => say(String(error.message), true));
+  Object.assign(state, { edits, suspects, version: edits.version, suspect: was ? suspects.findIndex((s) => s.id === was.id) : -1 });
+  announce("tracks", "suspects", "edits", "frame");
 }
 
 async function send(what, content) {
-  state.busy = true;
+  let [done, line] = [true, ""];
   try {
-    const answer = await tell(what, content);
-    say(answer.said);
-    await refresh(answer.version);
-    return true;
+    line = (await tell(what, content)).said;
   } catch (error) {
-    say(String(error.message), true);
-    await refresh((await ask("edits")).version);
-    return false;
-  } finally {
-    state.busy = false;
-    announce("edits");
+    [done, line] = [false, String(error.message)];
   }
+  await refresh();
+  say(line, !done);
+  return done;
 }
 
 const edit = (kind, content = {}) => send("edit", { kind, seen: kind === "undo" || kind === "redo" ? "" : state.version, ...content });
@@ -62,7 +47,11 @@ export const actions = {
   join: () => needed(true) && edit("join", { track: state.selected, other: state.other }),
   cut: () => needed() && edit("cut", { track: state.selected, frame: state.frame }),
   remove: () => needed() && edit("delete", { track: state.selected }),
-  fill: () => needed() && edit("fill", { track: state.selected, ...(find(state.selected, state.frame) ? {} : { frame: state.frame }) }),
+  fill: async () => {
+    if (!needed()) return;
+    await tracks.need(state.frame);
+    return edit("fill", { track: state.selected, ...(find(state.selected, state.frame) ? {} : { frame: state.frame }) });
+  },
   rename: () => {
     if (!needed()) return;
     const said = prompt(`New number of track ${state.selected}`);
@@ -89,16 +78,22 @@ export const actions = {
   },
   undo: () => edit("undo"),
   redo: () => edit("redo"),
-  solve: () => {
+  solve: async () => {
     const s = open();
     const [first, last] = s ? [s.first, s.last] : [state.frame, state.frame];
+    const before = new Set(state.edits.active.map((e) => e.id));
     say("solving again …");
-    return send("solve", { first, last });
+    if (!(await send("solve", { first, last }))) return;
+    state.changed = new Set(state.edits.active.map((e) => e.id).filter((id) => !before.has(id)));
+    const change = state.edits.active.find((e) => state.changed.has(e.id));
+    if (change) lookAt(change);
+    announce("edits");
   },
-  other: () => {
+  other: async () => {
+    await tracks.need(state.frame);
     const here = tracks.at(state.frame);
     const mine = state.selected === null ? null : find(state.selected, state.frame);
-    if (!mine) return say("pick a track first", true);
+    if (!mine) return say("pick a track that is there first: click it, or press ↓", true);
     const near = [];
     const k = state.frame - here.first;
     for (let i = here.start[k]; i < here.start[k + 1]; i++) {
@@ -114,13 +109,13 @@ export const actions = {
 
 /** Choose a suspect: its tracks are picked, and time stands where they are nearest. */
 export async function choose(k) {
+  if (!state.suspects[k]) return;
   state.suspect = k;
   const s = state.suspects[k];
   state.selected = s.track;
   state.other = s.other === s.track ? null : s.other;
   state.detection = state.curves = null;
-  const near = [tracks.place(s.first - AROUND), tracks.place(s.last + AROUND)];
-  await Promise.all([...new Set(near)].filter((c) => tracks.kept.get(c)?.version !== state.version).map((c) => tracks.load(c)));
+  await Promise.all([s.first - AROUND, s.last + AROUND].map((f) => tracks.need(f)));
   const at = nearest(s);
   state.range = { first: s.first - AROUND, last: s.last + AROUND, at };
   go(at);
@@ -135,6 +130,14 @@ export function next(step) {
   return choose(later ?? (step > 0 ? open[0] : open.at(-1)));
 }
 
+/** Go to where an edit was made, and pick what it was about. */
+function lookAt(e) {
+  [state.selected, state.other] = [e.tracks[0] ?? null, e.tracks[1] ?? null];
+  state.detection = state.curves = null;
+  if (e.at !== null) go(e.at);
+  announce("frame", "edits");
+}
+
 const BUTTONS = [
   ["swap", "Swap from here", "S"], ["swapRange", "Swap in the moment", "Shift S"], ["join", "Join", "J"], ["cut", "Cut here", "X"],
   ["remove", "Delete", "D"], ["rename", "Rename", "E"], ["point", "Draw point", "P"], ["fill", "Fill gap", "G"],
@@ -145,12 +148,17 @@ function drawActions() {
   const two = state.other === null ? "" : ` and ${state.other}`;
   const views = state.clicking ? `; clicked in ${Object.keys(state.clicking.pixels).length} views` : "";
   $("chosen").textContent = state.selected === null ? "Nothing picked" : `Track ${state.selected}${two}${views}`;
-  $("undo").disabled = state.busy || !state.edits.active.length;
-  $("redo").disabled = state.busy || !state.edits.undone.length;
+  $("undo").disabled = !state.edits.active.length;
+  $("redo").disabled = !state.edits.undone.length;
   $("editcount").textContent = state.edits.active.length || "";
   const list = $("editlist");
   list.replaceChildren(
-    ...state.edits.active.toReversed().map((e) => line(e.held ? "" : "done", `${e.text}: ${e.frames} frames${e.held ? "" : " (of older tracks)"}`)),
+    ...state.edits.active.toReversed().map((e) => {
+      const solved = state.changed?.has(e.id);
+      const item = line(e.held ? (solved ? "solved" : "") : "done", `${solved ? "solved: " : ""}${e.text}: ${e.frames} frames${e.held ? "" : " (of older tracks)"}`);
+      item.onclick = () => inTurn(() => lookAt(e));
+      return item;
+    }),
     ...state.edits.undone.toReversed().map((e) => line("done", `undone: ${e.text}`)),
   );
 }
@@ -179,7 +187,7 @@ function drawSuspects() {
       chance.className = "chance";
       chance.textContent = s.state === "open" ? `${(100 * s.probability).toFixed(s.probability < 0.095 ? 1 : 0)} %` : s.state;
       item.append(what, chance);
-      item.onclick = () => inTurn(() => choose(k));
+      item.onclick = () => inTurn(() => choose(state.suspects.findIndex((now) => now.id === s.id)));
       return item;
     }),
   );
@@ -191,7 +199,7 @@ async function listen() {
   for (;;) {
     try {
       const { version } = await ask(`changes?since=${encodeURIComponent(state.version)}`);
-      if (version !== state.version && !state.busy) await refresh(version);
+      await inTurn(() => version !== state.version && refresh());
     } catch {
       say("the server does not answer; start 'trackfish3d view' again", true);
       await new Promise((done) => setTimeout(done, 2000));
@@ -214,6 +222,6 @@ export async function startMending() {
   $("redo").onclick = () => inTurn(actions.redo);
   on("edits", drawActions);
   on("suspects", drawSuspects);
-  await refresh(state.meta.version);
+  await refresh();
   listen();
 }

@@ -1,7 +1,8 @@
 // The 3D scene: tank, water, cameras, bodies with their headings, trails, and how uncertain each place is.
 import * as T from "./three.js";
-import { along, rowsAt, tracks, velocity } from "./chunks.js";
+import { along, find, rowsAt, tracks } from "./chunks.js";
 import { colourOf } from "./colours.js";
+import { startSkeletons } from "./skeletons.js";
 import { $, announce, css, on, state } from "./state.js";
 
 const MOST_BODIES = 4096;
@@ -94,39 +95,53 @@ export function startScene() {
   const bodies = new T.InstancedMesh(body(), new T.MeshLambertMaterial(), MOST_BODIES);
   const look = { transparent: true, opacity: 0.16, depthWrite: false };
   const halos = new T.InstancedMesh(new T.SphereGeometry(1, 12, 8), new T.MeshBasicMaterial(look), MOST_BODIES);
-  bodies.frustumCulled = halos.frustumCulled = false;
+  const rests = new T.InstancedMesh(new T.SphereGeometry(0.16, 10, 8), new T.MeshLambertMaterial(), MOST_BODIES); // no heading known
+  bodies.frustumCulled = halos.frustumCulled = rests.frustumCulled = false;
+  const skeletons = startSkeletons(scene);
   const trail = new T.BufferGeometry();
   trail.setAttribute("position", new T.BufferAttribute(new Float32Array(3 * MOST_POINTS), 3).setUsage(T.DynamicDrawUsage));
   trail.setAttribute("color", new T.BufferAttribute(new Float32Array(3 * MOST_POINTS), 3).setUsage(T.DynamicDrawUsage));
   const lines = new T.LineSegments(trail, new T.LineBasicMaterial({ vertexColors: true }));
   lines.frustumCulled = false;
-  scene.add(bodies, halos, lines);
+  scene.add(bodies, rests, halos, lines);
 
   const ink = new T.Color();
+  const lights = (track) => state.selected === null || state.selected === track || state.other === track;
+
+  /** Colour of a point, pale where others are picked. */
+  function shade(chunk, row, ground) {
+    ink.set(colourOf(chunk, row));
+    return lights(chunk.track[row]) ? ink : ink.lerp(ground, 0.72);
+  }
   const [turn, matrix, forward, heading] = [new T.Quaternion(), new T.Matrix4(), new T.Vector3(1, 0, 0), new T.Vector3()];
   let living = [];
 
   function place() {
     const here = rowsAt(tracks, state.frame);
     living = [];
-    let [points, halo] = [0, 0];
+    let [points, halo, body, rest] = [0, 0, 0, 0];
     const ground = new T.Color(css("view"));
+    const posed = skeletons((track) => {
+      const at = find(track, state.frame);
+      return at ? shade(at.chunk, at.row, ground) : ink.set(css("box"));
+    });
     const [position, colour] = [trail.attributes.position.array, trail.attributes.color.array];
     for (let i = here?.a ?? 0; here && i < here.b && living.length < MOST_BODIES; i++) {
       const { chunk } = here;
       const at = new T.Vector3(chunk.x[i], chunk.y[i], chunk.z[i]);
       const track = chunk.track[i];
-      const lit = state.selected === null || state.selected === track || state.other === track;
-      ink.set(colourOf(chunk, i));
-      if (!lit) ink.lerp(ground, 0.72);
-      const v = velocity(chunk, i);
-      heading.set(...v);
-      if (heading.length() > 1e-6 * bodyLength) turn.setFromUnitVectors(forward, heading.normalize());
-      else turn.identity();
+      const lit = lights(track);
+      shade(chunk, i, ground);
+      heading.set(...chunk.heading.map((h) => h[i]));
       const size = bodyLength * (state.selected === track || state.other === track ? 1.35 : 1);
-      matrix.compose(at, turn, new T.Vector3(size, size, size));
-      bodies.setMatrixAt(living.length, matrix);
-      bodies.setColorAt(living.length, ink);
+      if (!posed.has(track)) {
+        const known = !Number.isNaN(heading.x);
+        if (known) turn.setFromUnitVectors(forward, heading);
+        matrix.compose(at, known ? turn : turn.identity(), new T.Vector3(size, size, size));
+        const mesh = known ? bodies : rests;
+        mesh.setMatrixAt(known ? body : rest, matrix);
+        mesh.setColorAt(known ? body++ : rest++, ink);
+      }
       const sigma = 2 * chunk.sigma[i];
       if (sigma > 0.08 * bodyLength && lit) {
         matrix.compose(at, turn.identity(), new T.Vector3(sigma, sigma, sigma));
@@ -149,9 +164,9 @@ export function startScene() {
       });
     }
     state.drawn = here ? state.frame : null;
-    bodies.count = living.length;
-    halos.count = halo;
-    for (const mesh of [bodies, halos]) {
+    state.shown3d = { bodies: body, rests: rest, skeletons: posed.size };
+    [bodies.count, rests.count, halos.count] = [body, rest, halo];
+    for (const mesh of [bodies, rests, halos]) {
       mesh.instanceMatrix.needsUpdate = true;
       if (mesh.instanceColor) mesh.instanceColor.needsUpdate = true;
     }

@@ -2,7 +2,7 @@
 export const state = {
   meta: null, frame: 0, playing: false, speed: 1, loop: false, range: null, trail: 40, names: true, colour: "identity",
   selected: null, other: null, detection: null, curves: null, suspects: [], suspect: -1, version: "", edits: { active: [], undone: [] },
-  clicking: null, busy: false,
+  clicking: null, pending: 0, parts: true,
 };
 
 const listeners = new Map();
@@ -23,6 +23,15 @@ function tell() {
   const kinds = asked;
   asked = new Set();
   for (const kind of kinds) for (const listener of listeners.get(kind) ?? []) listener();
+}
+
+let turn = Promise.resolve();
+
+/** Do what was asked for after what was asked for before it is done and shown: nothing that is pressed meanwhile is lost. */
+export function inTurn(act) {
+  state.pending++;
+  turn = turn.then(act).catch((error) => say(String(error.message), true)).finally(() => state.pending--);
+  return turn;
 }
 
 export const $ = (id) => document.getElementById(id);

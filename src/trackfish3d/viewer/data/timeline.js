@@ -1,7 +1,7 @@
 // Tracks over time, with suspects: a row a track, as many columns as the screen has.
 import { ask } from "./api.js";
 import { identity } from "./colours.js";
-import { $, announce, css, go, on, say, state } from "./state.js";
+import { $, announce, css, go, inTurn, on, say, state } from "./state.js";
 
 let shown = null;
 let coming = null;
@@ -14,12 +14,14 @@ async function load() {
   if (coming === key || shown?.key === key) return;
   coming = key;
   try {
-    shown = { key, ...(await ask(`timeline?first=${first}&last=${last}&bins=${bins}`)) };
+    const found = await ask(`timeline?first=${first}&last=${last}&bins=${bins}`);
+    if (coming !== key) return; // a newer one was asked for
+    shown = { key, ...found };
     announce("timeline");
   } catch (error) {
     say(String(error.message), true);
   } finally {
-    coming = null;
+    if (coming === key) coming = null;
   }
 }
 
@@ -92,16 +94,19 @@ export function startTimeline() {
   const canvas = $("timeline");
   const at = (event) => {
     const [first, last] = state.meta.span;
-    go(first + ((event.offsetX - LEFT) / (canvas.clientWidth - LEFT - 6)) * (last + 1 - first) - 0.5);
+    const wanted = first + ((event.offsetX - LEFT) / (canvas.clientWidth - LEFT - 6)) * (last + 1 - first) - 0.5;
+    inTurn(() => go(wanted));
   };
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
     if (shown?.names.length && event.offsetY > TOP) {
       const k = Math.floor(((event.offsetY - TOP) / (canvas.clientHeight - TOP - 4)) * shown.names.length);
       const name = shown.names[Math.min(shown.names.length - 1, k)];
-      if (event.shiftKey) state.other = name;
-      else if (event.offsetX < LEFT) state.selected = name;
-      announce("edits", "frame");
+      inTurn(() => {
+        if (event.shiftKey) state.other = name;
+        else if (event.offsetX < LEFT) state.selected = name;
+        announce("edits", "frame");
+      });
     }
     if (event.offsetX >= LEFT) at(event);
   });

@@ -1,11 +1,11 @@
 // The page: opens the recording, plays it, and listens to keys.
 import { ask } from "./api.js";
-import { detections, tracks } from "./chunks.js";
+import { detections, poses, tracks } from "./chunks.js";
 import { scale } from "./colours.js";
 import { startCompare } from "./compare.js";
-import { actions, inTurn, next, startMending } from "./mending.js";
+import { actions, next, startMending } from "./mending.js";
 import { startScene } from "./scene3d.js";
-import { $, announce, go, isDark, on, say, state } from "./state.js";
+import { $, announce, go, inTurn, isDark, on, say, state } from "./state.js";
 import { startTimeline } from "./timeline.js";
 import { enlarge, startViews } from "./views.js";
 
@@ -69,8 +69,9 @@ function play(on_ = !state.playing) {
 
 function tick(now) {
   if (!state.playing) return;
-  // A picture that is on its way is waited for: what is shown is always of one moment.
-  if (!state.ready() && now - waited < 1500) {
+  // A picture that is on its way is waited for: what is shown is always of one moment. An edit is waited for too: it is
+  // about the moment at which its key was pressed.
+  if (state.pending || (!state.ready() && now - waited < 1500)) {
     [begun, from] = [now, state.frame];
     return requestAnimationFrame(tick);
   }
@@ -134,7 +135,7 @@ function step(frames) {
 function keys(event) {
   const undo = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
   if (event.target.matches?.("input[type=text], select") || ((event.ctrlKey || event.metaKey || event.altKey) && !undo)) return;
-  if (event.target.matches?.("button") && (event.key === " " || event.key === "Enter")) return;
+  if (event.target.matches?.("button, a, input[type=checkbox]") && (event.key === " " || event.key === "Enter")) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const act = undo && event.shiftKey ? actions.redo : /^[1-9]$/.test(key) ? () => enlarge(Number(key) - 1) : pressed[key];
   if (!act) return;
@@ -155,7 +156,10 @@ async function open() {
   if (!meta.tracked) say("not tracked yet: run 'trackfish3d track'", true);
   const time = $("time");
   [time.min, time.max, time.value] = [meta.span[0], meta.span[1], state.frame];
-  time.oninput = () => go(Number(time.value));
+  time.oninput = () => {
+    const frame = Number(time.value);
+    inTurn(() => go(frame));
+  };
   $("play").onclick = () => play();
   $("speed").onchange = () => {
     state.speed = Number($("speed").value);
@@ -167,6 +171,11 @@ async function open() {
   };
   $("names").onchange = () => {
     state.names = $("names").checked;
+    announce("frame");
+  };
+  $("partslabel").hidden = !meta.skeleton && !meta.partsSeen;
+  $("parts").onchange = () => {
+    state.parts = $("parts").checked;
     announce("frame");
   };
   $("loop").onchange = () => loop($("loop").checked);
@@ -181,6 +190,7 @@ async function open() {
     $("clock").textContent = `frame ${frame}${seconds}`;
     tracks.ahead(frame);
     detections.ahead(frame);
+    if (meta.skeleton) poses.ahead(frame);
   });
   const pick = startScene();
   const scene = $("scene");
@@ -189,9 +199,11 @@ async function open() {
   scene.addEventListener("pointerup", (e) => {
     if (!down || Math.hypot(e.offsetX - down[0], e.offsetY - down[1]) > 4) return;
     const found = pick(e.offsetX, e.offsetY);
-    if (e.shiftKey) state.other = found;
-    else Object.assign(state, { selected: found, detection: null, curves: null });
-    announce("frame", "edits");
+    inTurn(() => {
+      if (e.shiftKey) state.other = found;
+      else Object.assign(state, { selected: found, detection: null, curves: null });
+      announce("frame", "edits");
+    });
   });
   startViews();
   startTimeline();

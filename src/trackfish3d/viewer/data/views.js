@@ -1,10 +1,11 @@
 // The camera views: the exact picture of the frame, boxes, tracks seen through the water, and what is picked.
 import { ask, picture } from "./api.js";
-import { along, detections, rowsAt, tracks } from "./chunks.js";
+import { along, detections, poses, rowsAt, tracks } from "./chunks.js";
 import { colourOf, identity } from "./colours.js";
-import { $, announce, css, on, say, state } from "./state.js";
+import { $, announce, css, inTurn, on, say, state } from "./state.js";
 
-const KEPT = 48;
+const KEPT = 48; // pictures of a camera
+const MEMORY = 600e6; // bytes of pictures of all cameras
 
 /** Pictures of one camera: one request at a time, and always for the newest wish. */
 class Film {
@@ -31,7 +32,8 @@ class Film {
       if (image !== undefined) {
         this.kept.delete(frame);
         this.kept.set(frame, { image, width });
-        if (this.kept.size > KEPT) {
+        const most = image ? Math.min(KEPT, Math.max(4, MEMORY / films.length / (4 * image.width * image.height))) : KEPT;
+        while (this.kept.size > most) {
           const [old, entry] = this.kept.entries().next().value;
           this.kept.delete(old);
           entry.image?.close();
@@ -39,8 +41,9 @@ class Film {
       }
       announce("frame");
     } catch (error) {
-      this.kept.set(frame, { image: null, width });
+      this.kept.set(frame, { image: null, width, wrong: true });
       say(String(error.message), true);
+      announce("frame");
     } finally {
       this.asking = false;
       this.next();
@@ -107,18 +110,25 @@ class Look {
     c.addEventListener("pointerup", (event) => {
       const clicked = from && !from.moved;
       from = null;
-      if (clicked) this.pick(event.offsetX, event.offsetY, event.shiftKey);
+      if (clicked) this.clicked(event.offsetX, event.offsetY, event.shiftKey);
     });
     c.addEventListener("dblclick", () => enlarge(this.k));
   }
 
-  async pick(x, y, second) {
+  /** What is under a place is looked up at once; it is picked in its turn, after keys that were pressed before. */
+  clicked(x, y, second) {
     const [u, v] = this.toImage(x, y);
-    if (state.clicking) {
-      state.clicking.pixels[this.camera.name] = [u, v];
-      announce("frame", "edits");
-      return;
-    }
+    const found = this.under(x, y, u, v);
+    inTurn(() => {
+      if (state.clicking) {
+        state.clicking.pixels[this.camera.name] = [u, v];
+        announce("frame", "edits");
+      } else this.pick(found, second);
+    });
+  }
+
+  /** The track and the box at a place of the screen. */
+  under(x, y, u, v) {
     let [best, least] = [null, 16];
     const here = rowsAt(tracks, state.frame);
     for (let i = here?.a ?? 0; here && i < here.b; i++) {
@@ -127,16 +137,21 @@ class Look {
       if (gap < least) [best, least] = [here.chunk.track[i], gap];
     }
     const box = this.boxAt(u, v);
-    const owner = box && !Number.isNaN(box.owner) ? box.owner : best;
+    return { box, owner: box && !Number.isNaN(box.owner) ? box.owner : best };
+  }
+
+  async pick({ box, owner }, second) {
     if (second) state.other = owner;
     else state.selected = owner;
-    state.detection = box && !second ? { camera: this.k, ...box } : null;
+    state.detection = box && !second ? { camera: this.k, frame: state.frame, ...box } : null;
     state.curves = null;
     announce("frame", "edits");
-    if (state.detection) {
+    const { detection, frame } = state;
+    if (detection) {
       try {
         const curves = await ask(`epipolar?camera=${this.k}&u=${box.u}&v=${box.v}`);
-        state.curves = { frame: state.frame, curves };
+        if (state.detection !== detection) return; // something else was picked meanwhile
+        state.curves = { frame, curves };
         announce("frame");
       } catch (error) {
         say(String(error.message), true);
@@ -173,7 +188,8 @@ class Look {
       const width = Math.min(this.camera.size[0], 320 * Math.ceil((w * ratio * this.zoom) / 320));
       const image = films[this.k].at(state.frame, width);
       this.figure.dataset.shown = image ? state.frame : "";
-      note = image === null ? "no picture was recorded" : image ? "" : "…";
+      const none = films[this.k].kept.get(state.frame)?.wrong ? "the film cannot be read here" : "no picture was recorded";
+      note = image === null ? none : image ? "" : "…";
       if (image) {
         g.imageSmoothingEnabled = this.zoom < 6;
         g.drawImage(image, x0, y0, x1 - x0, y1 - y0);
@@ -184,6 +200,7 @@ class Look {
     g.strokeRect(x0, y0, x1 - x0, y1 - y0);
     this.boxes(g);
     this.paths(g);
+    this.bodies(g);
     this.curve(g);
     this.clicks(g);
   }
@@ -246,6 +263,58 @@ class Look {
     }
   }
 
+  /** Bodies seen through lens and water, and the parts that were found in this view (crosses). */
+  bodies(g) {
+    if (!state.parts) return;
+    const { skeleton, partsSeen } = state.meta;
+    const here = skeleton && rowsAt(poses, state.frame);
+    for (let i = here?.a ?? 0; here && i < here.b; i++) {
+      const { chunk } = here;
+      const places = chunk.pixels[this.k].map((p) => this.toScreen(p.u[i], p.v[i]));
+      this.shade(g, chunk.track[i], 1);
+      g.lineWidth = 2;
+      for (const [a, b] of skeleton.edges) {
+        if (Number.isNaN(places[a][0]) || Number.isNaN(places[b][0])) continue;
+        g.beginPath();
+        g.moveTo(...places[a]);
+        g.lineTo(...places[b]);
+        g.stroke();
+      }
+      places.forEach(([x, y], k) => {
+        if (Number.isNaN(x)) return;
+        g.beginPath();
+        g.arc(x, y, 2.6, 0, 7);
+        g.lineWidth = 1;
+        if (chunk.parts[k].seen[i]) g.fill();
+        else g.stroke();
+      });
+    }
+    const seen = partsSeen && rowsAt(detections, state.frame);
+    for (let i = seen?.a ?? 0; seen && i < seen.b; i++) {
+      if (seen.chunk.camera[i] !== this.k) continue;
+      this.shade(g, seen.chunk.owner[i], 0.8);
+      g.lineWidth = 1;
+      g.beginPath();
+      for (const part of seen.chunk.parts) {
+        const [x, y] = this.toScreen(part.u[i], part.v[i]);
+        if (Number.isNaN(x)) continue;
+        g.moveTo(x - 3, y - 3);
+        g.lineTo(x + 3, y + 3);
+        g.moveTo(x - 3, y + 3);
+        g.lineTo(x + 3, y - 3);
+      }
+      g.stroke();
+    }
+    g.globalAlpha = 1;
+  }
+
+  /** The colour of a track's own, paler where others are picked; grey for nobody's. */
+  shade(g, track, alpha) {
+    const lit = state.selected === null || track === state.selected || track === state.other;
+    g.strokeStyle = g.fillStyle = Number.isNaN(track) ? css("box") : identity(track);
+    g.globalAlpha = lit ? alpha : 0.3 * alpha;
+  }
+
   curve(g) {
     const points = state.curves?.frame === state.frame ? state.curves.curves[this.k] : [];
     if (!points.length) return;
@@ -296,7 +365,7 @@ export function startViews() {
     new ResizeObserver(() => announce("frame")).observe(looks[k].canvas);
   });
   on("frame", () => {
-    if (state.curves && state.curves.frame !== state.frame) state.curves = state.detection = null;
+    if (state.detection && state.detection.frame !== state.frame) state.curves = state.detection = null;
     for (const look of looks) look.draw();
   });
   state.ready = () => looks.every((l) => !l.camera.film || films[l.k].kept.has(state.frame) || !l.canvas.clientWidth);
