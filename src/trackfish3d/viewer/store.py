@@ -25,7 +25,7 @@ from ..report.packing import rounded
 from ..report.palette import PALETTES
 from ..report.space import space_of
 from .headings import REACH, headings
-from .packing import packed_detections, packed_poses, packed_tracks, sigma_of
+from .chunk_bytes import packed_detections, packed_poses, packed_tracks, sigma_of
 from .seen import SeenRows
 
 _POINTS = 20_000  # of a chunk
@@ -151,7 +151,7 @@ class Store:
             return self.editor.mending.apply(raw, first, last) if self.editor.edits else raw
 
     def chunk(self, first: int) -> bytes:
-        """Return tracks of one chunk (`packing.packed_tracks`).
+        """Return tracks of one chunk (`chunk_bytes.packed_tracks`).
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Store:
         return packed_tracks(self.recording.rig, around.select(here), ways[here])
 
     def detections(self, first: int) -> bytes:
-        """Return detections of one chunk (`packing.packed_detections`).
+        """Return detections of one chunk (`chunk_bytes.packed_detections`).
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Store:
         return packed_detections(found, rows, owner)
 
     def poses(self, first: int) -> bytes:
-        """Return poses of one chunk, each under the present name of its track (`packing.packed_poses`).
+        """Return poses of one chunk, each under the present name of its track (`chunk_bytes.packed_poses`).
 
         Parameters
         ----------

@@ -7,14 +7,13 @@ const MOST = 8192; // balls, and rods
 
 /** Add skeletons to a scene; returns what places them and says which tracks it drew: draw(colour of a track). */
 export function startSkeletons(scene) {
-  const { skeleton, bodyLength } = state.meta;
+  const { skeleton } = state.meta;
   if (!skeleton) return () => new Set();
   const balls = new T.InstancedMesh(new T.SphereGeometry(1, 8, 6), new T.MeshLambertMaterial(), MOST);
   const rods = new T.InstancedMesh(new T.LatheGeometry([new T.Vector2(1, -0.5), new T.Vector2(1, 0.5)], 6), new T.MeshLambertMaterial(), MOST);
   balls.frustumCulled = rods.frustumCulled = false;
   scene.add(balls, rods);
   const [matrix, turn, still, up, size] = [new T.Matrix4(), new T.Quaternion(), new T.Quaternion(), new T.Vector3(0, 1, 0), new T.Vector3()];
-  const thick = 0.022 * bodyLength;
 
   return (ink) => {
     const drawn = new Set();
@@ -22,7 +21,9 @@ export function startSkeletons(scene) {
     let [ball, rod] = [0, 0];
     for (let i = here?.a ?? 0; here && i < here.b; i++) {
       const places = here.chunk.parts.map((p) => (Number.isNaN(p.x[i]) ? null : new T.Vector3(p.x[i], p.y[i], p.z[i])));
-      if (places.filter(Boolean).length < 2) continue;
+      const known = places.filter(Boolean);
+      if (known.length < 2) continue;
+      const thick = 0.02 * Math.max(...known.map((p) => p.distanceTo(known[0])), ...known.map((p) => p.distanceTo(known.at(-1))));
       const colour = ink(here.chunk.track[i]);
       drawn.add(here.chunk.track[i]);
       places.forEach((p, k) => {

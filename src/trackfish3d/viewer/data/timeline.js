@@ -52,7 +52,8 @@ function draw() {
     const { names, bins, share } = shown;
     const high = (h - TOP - 4) / Math.max(1, names.length);
     const wide = (w - LEFT - 6) / bins;
-    g.font = `${Math.min(12, Math.max(7, high - 1))}px system-ui, 'DejaVu Sans', sans-serif`;
+    const letters = parseFloat(getComputedStyle(document.body).fontSize);
+    g.font = `${Math.min(0.86 * letters, Math.max(7, high - 1))}px system-ui, 'DejaVu Sans', sans-serif`;
     g.textBaseline = "middle";
     for (let k = 0; k < names.length; k++) {
       const lit = state.selected === null || names[k] === state.selected || names[k] === state.other;

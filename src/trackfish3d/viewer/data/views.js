@@ -195,6 +195,7 @@ class Look {
         g.drawImage(image, x0, y0, x1 - x0, y1 - y0);
       }
     }
+    this.bold = parseFloat(getComputedStyle(document.body).fontSize) / 14; // lines grow with the letters
     this.caption.textContent = `${this.k + 1} ${this.camera.name} · ${state.frame}${note ? ` · ${note}` : ""}`;
     g.strokeStyle = css("line");
     g.strokeRect(x0, y0, x1 - x0, y1 - y0);
@@ -215,7 +216,7 @@ class Look {
       const chosen = owned && (d.owner[i] === state.selected || d.owner[i] === state.other);
       g.strokeStyle = owned ? identity(d.owner[i]) : css("box");
       g.globalAlpha = state.selected === null || chosen || !owned ? 0.9 : 0.35;
-      g.lineWidth = chosen ? 2.5 : 1.2;
+      g.lineWidth = (chosen ? 2.5 : 1.2) * this.bold;
       g.setLineDash(owned ? [] : [4, 3]);
       g.strokeRect(a[0], a[1], Math.max(2, b[0] - a[0]), Math.max(2, b[1] - a[1]));
       g.setLineDash([]);
@@ -225,8 +226,7 @@ class Look {
 
   paths(g) {
     const here = rowsAt(tracks, state.frame);
-    const big = parseFloat(getComputedStyle(document.body).fontSize);
-    g.font = `${Math.round(0.82 * big)}px system-ui, 'DejaVu Sans', sans-serif`;
+    g.font = `${Math.round(11.5 * this.bold)}px system-ui, 'DejaVu Sans', sans-serif`;
     g.textBaseline = "middle";
     for (let i = here?.a ?? 0; here && i < here.b; i++) {
       const { chunk } = here;
@@ -237,7 +237,7 @@ class Look {
       const lit = state.selected === null || chosen;
       g.strokeStyle = g.fillStyle = colourOf(chunk, i);
       g.globalAlpha = lit ? 1 : 0.35;
-      g.lineWidth = chosen ? 2.5 : 1.5;
+      g.lineWidth = (chosen ? 2.5 : 1.5) * this.bold;
       g.beginPath();
       let begun = false;
       along(track, state.frame - Math.min(state.trail, 60), state.frame, (c, r) => {
@@ -249,7 +249,7 @@ class Look {
       });
       g.stroke();
       g.beginPath();
-      g.arc(p[0], p[1], chosen ? 5 : 3, 0, 7);
+      g.arc(p[0], p[1], (chosen ? 5 : 3) * this.bold, 0, 7);
       if (chunk.flags[i] >= 256) g.fill();
       else g.stroke();
       if (state.names && lit) {
@@ -272,7 +272,7 @@ class Look {
       const { chunk } = here;
       const places = chunk.pixels[this.k].map((p) => this.toScreen(p.u[i], p.v[i]));
       this.shade(g, chunk.track[i], 1);
-      g.lineWidth = 2;
+      g.lineWidth = 2 * this.bold;
       for (const [a, b] of skeleton.edges) {
         if (Number.isNaN(places[a][0]) || Number.isNaN(places[b][0])) continue;
         g.beginPath();
@@ -283,7 +283,7 @@ class Look {
       places.forEach(([x, y], k) => {
         if (Number.isNaN(x)) return;
         g.beginPath();
-        g.arc(x, y, 2.6, 0, 7);
+        g.arc(x, y, 2.2 * this.bold, 0, 7);
         g.lineWidth = 1;
         if (chunk.parts[k].seen[i]) g.fill();
         else g.stroke();
@@ -321,7 +321,7 @@ class Look {
     g.beginPath();
     points.forEach(([u, v], k) => (k ? g.lineTo(...this.toScreen(u, v)) : g.moveTo(...this.toScreen(u, v))));
     for (const [width, colour] of [[4, css("view")], [1.8, css("accent")]]) {
-      g.lineWidth = width;
+      g.lineWidth = width * this.bold;
       g.strokeStyle = colour;
       g.stroke();
     }
