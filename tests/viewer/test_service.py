@@ -14,8 +14,8 @@ from trackfish3d.methods.review import review
 from trackfish3d.methods.suspects import Suspect, read_suspects, write_suspects
 from trackfish3d.recordings import Recording
 from trackfish3d.recordings.edits import Editor
-from trackfish3d.viewer.film_pictures import FilmPictures, Superseded
 from trackfish3d.viewer.chunk_bytes import MAGIC
+from trackfish3d.viewer.film_pictures import FilmPictures, Superseded
 from trackfish3d.viewer.store import Store
 
 from .scenes import Client, filmed, numbered

@@ -24,8 +24,8 @@ from ..recordings.edits.pieces import GONE
 from ..report.packing import rounded
 from ..report.palette import PALETTES
 from ..report.space import space_of
-from .headings import REACH, headings
 from .chunk_bytes import packed_detections, packed_poses, packed_tracks, sigma_of
+from .headings import REACH, headings
 from .seen import SeenRows
 
 _POINTS = 20_000  # of a chunk
