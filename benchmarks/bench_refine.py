@@ -218,7 +218,7 @@ def drones():
             K, bends = np.array(lens["K-matrix"]), np.array(lens["distCoeff"])
             lenses[name] = tf.Camera(name, lens["resolution"], K, bends, np.eye(3), np.zeros(3))
             fps[name] = lens["fps"]
-            seen[name] = read_sightings(folder / "detections" / f"{name}.txt")
+            (seen[name],) = read_sightings(folder / "detections" / f"{name}.txt")
         begun = time.process_time()
         found = calibrate_from_tracks(lenses, seen, fps=fps)
         cpu = time.process_time() - begun

@@ -12,7 +12,7 @@ import trackfish3d as tf
 from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
 from trackfish3d.refinement.rigs import similarity
-from trackfish3d.refinement.unposed import calibrate_from_tracks, read_sightings
+from trackfish3d.refinement.unposed import calibrate_from_tracks, one_animal, read_sightings
 from trackfish3d.refinement.unposed.reading import Sighting2D
 from trackfish3d.synfish.rigs import common_point, paper_rig
 
@@ -23,10 +23,10 @@ RATES = {"cam0": 30.0, "cam1": 60.0, "cam2": 25.0}
 LATE = {"cam0": 0.0, "cam1": -311.4, "cam2": 147.7}  # own frame = rate / 30 x frame of cam0 + this
 
 
-def sights(seconds=40, noise=0.5, synchronous=False):
+def sights(seconds=40, noise=0.5, synchronous=False, seed=3):
     """A thing that flies about; each camera sees it at its own moments."""
     rig = paper_rig(5)
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     knots = np.arange(-20, 30 * seconds + 21, 25.0)
     path = CubicSpline(knots, common_point(rig) + rng.uniform(-4, 4, (len(knots), 3)))
     seen = {}
@@ -125,3 +125,30 @@ def test_any_file_of_sights_is_read_or_refused_in_one_line(tmp_path_factory, dat
         said = str(error)
     assert said == "" or said.startswith(str(path))
     assert "\n" not in said
+
+
+def test_several_animals_without_names_place_the_cameras(tmp_path):
+    rig = paper_rig(5)
+    rng = np.random.default_rng(0)
+    animals = [sights(20, seed=s)[1] for s in (3, 4, 5)]
+    files = []
+    for camera in rig:  # numbered otherwise in each view
+        rows = [
+            np.column_stack([one.frame, one.pixel, np.full(len(one.frame), number)])
+            for number, one in enumerate(animals[k][camera.name] for k in rng.permutation(3))
+        ]
+        np.savetxt(tmp_path / f"{camera.name}.txt", np.vstack(rows))
+        files.append(read_sightings(tmp_path / f"{camera.name}.txt"))
+    seen = {camera.name: f for camera, f in zip(rig, files, strict=True)}
+    lenses = {c.name: c for c in rig}
+    chosen = one_animal(lenses, seen, RATES)
+    whose = {
+        next(
+            k
+            for k in range(3)
+            if len(a.frame) == len(animals[k][n].frame) and np.allclose(a.pixel, animals[k][n].pixel)
+        )
+        for n, a in chosen.items()
+    }
+    assert len(whose) == 1
+    assert off_by(calibrate_from_tracks(lenses, chosen, fps=RATES).rig, rig)[0] < 0.3

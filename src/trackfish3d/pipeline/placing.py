@@ -1,7 +1,7 @@
-"""Cameras and clocks from one thing that moved before all of them, in one call."""
+"""Cameras and clocks from a thing that moved before all of them, in one call."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from ..refinement.unposed import (
     FromTracks,
     align_centres,
     calibrate_from_tracks,
+    one_animal,
     read_selfcal,
     read_sightings,
     scale_world,
@@ -55,16 +56,17 @@ def calibrate_tracks(
             lenses, guessed = _lenses(list(seen), intrinsics), False
     else:
         files = _files(sources)
-        seen = {name: read_sightings(path) for name, path in files.items()}
+        animals = {name: read_sightings(path) for name, path in files.items()}
         guessed = intrinsics is None
         if intrinsics is not None:
-            lenses = _lenses(list(seen), intrinsics)
+            lenses = _lenses(list(animals), intrinsics)
         elif size is not None:
-            lenses = {name: blank_lens(name, size, "standard") for name in seen}
+            lenses = {name: blank_lens(name, size, "standard") for name in animals}
         else:
             raise InputError("nothing is known of the lenses: give --intrinsics, or --size WxH of the pictures")
-    if fps is not None and set(fps) != set(seen):
-        raise InputError(f"--fps: say it for every camera ({', '.join(seen)}), or for none")
+        _every_rate(fps, animals)
+        seen = one_animal(lenses, animals, fps, synchronous)
+    _every_rate(fps, seen)
     found = calibrate_from_tracks(lenses, seen, fps=fps, synchronous=synchronous, guessed=guessed, say=say)
     if centres is not None:
         return align_centres(found, _centres(centres), units)
@@ -74,6 +76,11 @@ def calibrate_tracks(
                 raise InputError(f"--distance: camera {name} was not placed; there are {', '.join(found.rig.names)}")
         return scale_world(found, *distance, units)
     return found
+
+
+def _every_rate(fps: dict[str, float] | None, cameras: Collection[str]) -> None:
+    if fps is not None and set(fps) != set(cameras):
+        raise InputError(f"--fps: say it for every camera ({', '.join(cameras)}), or for none")
 
 
 def _files(sources: Sequence[str]) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from .place import FromTracks, calibrate_from_tracks
 from .reading import Sighting2D, read_selfcal, read_sightings
+from .several import one_animal
 from .world import align_centres, scale_world
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Sighting2D",
     "align_centres",
     "calibrate_from_tracks",
+    "one_animal",
     "read_selfcal",
     "read_sightings",
     "scale_world",

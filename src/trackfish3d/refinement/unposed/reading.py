@@ -14,6 +14,7 @@ from ...core.reading.limits import LARGEST_FRAME
 
 Array = NDArray[np.float64]
 _FARTHEST_PX = 1e6
+_LEAST = 20  # sights
 
 
 @dataclass(frozen=True)
@@ -24,45 +25,61 @@ class Sighting2D:
     pixel: Array
 
 
-def read_sightings(path: str | Path) -> Sighting2D:
+def read_sightings(path: str | Path) -> list[Sighting2D]:
     """Read a text file of rows ``frame x y``, by blanks, tabs, commas or semicolons; ``0 0`` and NaN are "not seen".
+
+    A fourth number says which animal it is, in this view: numbers need not agree between views.
 
     Parameters
     ----------
     path : the file; a first row of words is passed over.
+
+    Returns
+    -------
+    One entry an animal, the one that was seen most often first; animals seen fewer than 20 times are left out.
     """
     path = Path(path)
+    table = _rows(path)
+    seen = np.isfinite(table).all(1) & (table[:, 1:3] != 0).any(1)
+    table = table[seen]
+    if np.abs(table[:, 0]).max(initial=0) > LARGEST_FRAME or np.abs(table[:, 1:3]).max(initial=0) > _FARTHEST_PX:
+        raise InputError(f"{path}: has frames or pixels that no film has")
+    table = table[np.lexsort((table[:, 0], table[:, 3]))]
+    twice = (np.diff(table[:, 0]) == 0) & (np.diff(table[:, 3]) == 0)
+    if twice.any():
+        frame = int(table[1:, 0][twice][0])
+        raise InputError(f"{path}: frame {frame} is there twice; name several animals by a fourth number")
+    animals = [table[table[:, 3] == k] for k in np.unique(table[:, 3])]
+    animals.sort(key=len, reverse=True)
+    if not animals or len(animals[0]) < _LEAST:
+        most = len(animals[0]) if animals else 0
+        raise InputError(f"{path}: the thing was seen {most} times; {_LEAST} are the least")
+    return [Sighting2D(t[:, 0].copy(), np.ascontiguousarray(t[:, 1:3])) for t in animals if len(t) >= _LEAST]
+
+
+def _rows(path: Path) -> Array:
+    """Numbers (N, 4) of a file: frame, x, y, and the animal, 0 where nobody says which."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not text; rows of 'frame x y' are expected") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
-    rows = []
+    rows: list[list[float]] = []
     for number, line in enumerate(lines, 1):
         parts = line.replace(",", " ").replace(";", " ").split()
         if not parts:
             continue
         try:
-            rows.append([float(p) for p in parts[:3]])
+            row = [float(p) for p in parts[:4]]
         except ValueError:
             if rows or number > 1:
                 raise InputError(f"{path}: row {number}: '{line[:40]}' is not three numbers: frame x y") from None
             continue
-        if len(parts) < 3:
+        if len(row) < 3:
             raise InputError(f"{path}: row {number}: has {len(parts)} numbers; frame, x and y are needed")
-    table = np.array(rows, dtype=np.float64).reshape(-1, 3)
-    seen = np.isfinite(table).all(1) & (table[:, 1:] != 0).any(1)
-    table = table[seen]
-    if np.abs(table[:, 0]).max(initial=0) > LARGEST_FRAME or np.abs(table[:, 1:]).max(initial=0) > _FARTHEST_PX:
-        raise InputError(f"{path}: has frames or pixels that no film has")
-    table = table[np.argsort(table[:, 0], kind="stable")]
-    if (np.diff(table[:, 0]) == 0).any():
-        twice = int(table[1:, 0][np.diff(table[:, 0]) == 0][0])
-        raise InputError(f"{path}: frame {twice} is there twice; one moving thing is expected")
-    if len(table) < 20:
-        raise InputError(f"{path}: the thing was seen {len(table)} times; 20 are the least")
-    return Sighting2D(table[:, 0].copy(), np.ascontiguousarray(table[:, 1:]))
+        rows.append([*row, 0.0][:4])
+    return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
 
 def read_selfcal(folder: str | Path) -> tuple[dict[str, Sighting2D], dict[str, Camera], bool]:
