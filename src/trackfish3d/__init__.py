@@ -38,6 +38,7 @@ _HOME = {
     "evaluation.pose_scores": ("PoseScores",),
     "pipeline.stages": ("Listener", "Silent"),
     "pipeline.run": ("run",),
+    "pipeline.batch.batch": ("Batch", "batch"),
     "pipeline.tracking": ("check", "detect", "track"),
     "pipeline.editing": ("edit",),
     "pipeline.results": ("analyse", "evaluate", "evaluate_poses", "export", "show", "write_report"),
@@ -54,6 +55,7 @@ _WHERE = {name: f"{module}:{name}" for module, names in _HOME.items() for name i
 _MODULES = ("plot",)
 
 __all__ = [
+    "Batch",
     "Camera",
     "CameraRig",
     "Detections",
@@ -81,6 +83,7 @@ __all__ = [
     "Video",
     "__version__",
     "analyse",
+    "batch",
     "calibrate",
     "check",
     "clip",
@@ -130,6 +133,7 @@ if TYPE_CHECKING:
     from .methods.registry import make_method, method_names
     from .methods.result import Result
     from .methods.suspects import Suspect
+    from .pipeline.batch.batch import Batch, batch
     from .pipeline.editing import edit
     from .pipeline.flat import detect_films
     from .pipeline.importing import import_recording

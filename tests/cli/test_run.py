@@ -12,6 +12,7 @@ from trackfish3d.cli.app import main
 from trackfish3d.media.writer import write_video
 from trackfish3d.methods.result import Result
 from trackfish3d.pipeline import run as module
+from trackfish3d.pipeline import steps
 from trackfish3d.recordings import Recording
 
 SIZE, FRAMES = (320, 240), 70
@@ -86,10 +87,10 @@ def lines(text):
 
 def test_films_become_tracks_a_report_and_scores_and_nothing_is_done_twice(films, tmp_path, capsys, monkeypatch):
     out = tmp_path / "rec"
-    real = module.write_report
-    monkeypatch.setattr(module, "write_report", _stop)
+    real = steps.write_report
+    monkeypatch.setattr(steps, "write_report", _stop)
     assert run(films, out, "--truth", films / "truth.csv") != 0
-    monkeypatch.setattr(module, "write_report", real)
+    monkeypatch.setattr(steps, "write_report", real)
     first = lines(capsys.readouterr().out)
     assert set(first) == {"recording", "detect", "check", "track"}
     assert "3.0 / 3.0 a frame" in first["detect"]

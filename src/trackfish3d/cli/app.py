@@ -26,6 +26,7 @@ from ..core.errors import Note, TrackFishError
 COMMANDS = {
     "calibrate": "inputs.calibrate",
     "run": "tracking.run",
+    "batch": "tracking.batch",
     "import": "inputs.import_",
     "detect": "tracking.detect",
     "features": "tracking.features",

@@ -115,6 +115,7 @@ def analyse(
     format: Literal["parquet", "csv"] = "parquet",
     raw: bool = False,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> "Analysis":
     """Measure swimming and schooling, find abnormal animals, write tables and figures.
 
@@ -129,6 +130,7 @@ def analyse(
     format : of the tables.
     raw : the tracks as the tracker left them, without what was edited.
     progress : called with frames done and frames in all.
+    threads : blocks measured at once; as many as cores by default.
     """
     source = open_recording(recording)
     chosen = make_settings(AnalysisSettings, settings or {}, "analyse")
@@ -149,7 +151,7 @@ def analyse(
         points = TrackSource(source.mended_tracks) if edited else TrackSource(path=own)
     about = {"fps": repr(rate), "units": source.units, "up": json.dumps(list(world.up))}
     with TableFolder(folder, format, about) as tables:
-        found = analyse_tracks(points, world, chosen, tables, progress)
+        found = analyse_tracks(points, world, chosen, tables, progress, threads)
         for name, table in whole_tables(found).items():
             tables(name, table)
     write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks), raw), indent=None)

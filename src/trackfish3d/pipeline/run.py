@@ -1,37 +1,29 @@
 """From videos and a calibration to tracks and a report: the stages of a run."""
 
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..cameras import CameraRig
-from ..cameras.formats import CalibrationWarning, read_calibration
-from ..cameras.native import camera_table
 from ..core import provenance
 from ..core.errors import InputError
 from ..core.files import atomic_path
 from ..core.lock import locked
 from ..core.progress import Progress
 from ..detection.base import Detector
-from ..detection.pipeline import detect
 from ..detection.registry import make_detector
-from ..evaluation.gate import default_gate
-from ..health import examine
-from ..health.kept import CHECK, keep_verdict
-from ..health.picture import animals, draw_rig
+from ..health.kept import CHECK
 from ..media.video import Video
 from ..methods.base import Method
 from ..methods.joint.learning.odds import SHIPPED
 from ..methods.registry import DEFAULT_METHOD
-from ..recordings import Recording, Truth
-from ..report import write_report
-from ..report.scoring import score
-from .films import Film, common_rate, link_films, open_films, put_to_cameras
+from ..recordings import Recording
+from .films import Film, common_rate, open_films, put_to_cameras
 from .stages import JOURNAL, Listener, Runner, Stage
-from .tracking import chosen_method, load_truth, problems_of
+from .steps import calibration_of, check_stage, detect_stage, recorded, recording_stage, report_stage, track_stage
+from .tracking import chosen_method, problems_of
 
 PAIRS = "pairs.safetensors"
 LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a network that has learnt on others
@@ -102,7 +94,7 @@ def run(
         chosen = chosen_method(method, settings, animals, network, False, scene)
     finder = make_detector(detector, detector_settings or {})
     finder.ready()  # before anything is made
-    whole = cameras if isinstance(cameras, CameraRig) else _calibration(Path(cameras), units, water_plane)
+    whole = cameras if isinstance(cameras, CameraRig) else calibration_of(Path(cameras), units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
     stages = Stages(
         folder=folder,
@@ -153,7 +145,7 @@ class Stages:
         again : whether finished stages are done again.
         missing : cameras that have no video.
         """
-        _refuse_foreign(self.folder)
+        refuse_foreign(self.folder)
         with locked(self.folder):
             return self._do(Runner(self.folder, listener, again), listener, missing)
 
@@ -175,88 +167,20 @@ class Stages:
 
     def recording(self) -> Stage:
         """Write cameras.toml and recording.toml, and link the videos."""
-        settings: dict[str, Any] = {
-            "videos": self._stamps(),
-            "cameras": [camera_table(c) for c in self.rig],
-            "units": self.rig.units,
-            "fps": self.fps,
-            "offsets": self.offsets,
-            "truth": None if self.truth is None else str(self.truth),
-        }
-        inputs = () if self.truth is None else (_truth_file(self.truth),)
-
-        def work(progress: Progress) -> str:
-            count = max(f.count for f in self.films.values())
-            known = None if self.truth is None else _positions(load_truth(self.truth))
-            self._file("truth.parquet").unlink(missing_ok=True)
-            link_films(self.films, self.folder / "videos")
-            Recording.create(
-                self.folder, self.rig, fps=self.fps, truth=known, frames=(0, count), time_offset_frames=self.offsets
-            )
-            return f"{len(self.films)} cameras, {count} frames at {self.fps:g} a second"
-
-        outputs = self._file("recording.toml"), self._file("cameras.toml")
-        known = () if self.calibration is None else (self.calibration,)
-        return Stage("recording", inputs, settings, outputs, work, (*known, *self._film_files()))
+        return recording_stage(self.folder, self.rig, self.films, self.fps, self.offsets, self.truth, self.calibration)
 
     def detect(self) -> Stage:
         """Find the animals in the videos."""
-        settings = {
-            "videos": self._stamps(),
-            "detector": self.detector.name,
-            "settings": {k: str(v) for k, v in self.detector_settings.items()},
-            **self.detector.stamp(),
-        }
-
-        def work(progress: Progress) -> str:
-            recording = Recording.open(self.folder)
-            done = dict.fromkeys(self.films, 0)
-            total = sum(f.count for f in self.films.values())
-
-            def count(camera: str, frames: int, _: int) -> None:
-                done[camera] = frames
-                progress(sum(done.values()), total)
-
-            made = detect(
-                recording,
-                self.detector,
-                videos=self.films,
-                workers=self.workers,
-                progress=count,
-                any_rate=self.any_rate,
-            )
-            rates = [f"{c.detections / max(c.frames, 1):.1f}" for c in made.cameras]
-            return "\n".join([f"{made.detections} detections, {' / '.join(rates)} a frame", *made.notes])
-
-        return Stage("detect", (), settings, (self._file("detections.parquet"),), work, self._film_files())
-
-    def _film_files(self) -> tuple[Path, ...]:
-        return tuple(file for film in self.films.values() for file in film.files)
-
-    def _stamps(self) -> dict[str, list[Any]]:
-        """Name of the camera, place, size and time of every video: their content would take too long to read."""
-        return {name: film.stamp for name, film in self.films.items()}
+        return detect_stage(self.folder, self.films, self.detector, self.detector_settings, self.workers, self.any_rate)
 
     def check(self) -> Stage:
         """Say whether cameras, clocks and water agree; if not, that is no reason to stop."""
-
-        def work(progress: Progress) -> str:
-            recording = Recording.open(self.folder)
-            health = examine(recording)
-            draw_rig(recording.rig, animals(recording.rig, recording.detections), self._file("rig.png"))
-            keep_verdict(self.folder, health)
-            return health.summary
-
-        outputs = (self._file("rig.png"), self._file(CHECK))
-        return Stage("check", self._recorded(), {}, outputs, work)
-
-    def _recorded(self) -> tuple[Path, ...]:
-        return tuple(self._file(n) for n in ("recording.toml", "cameras.toml", "detections.parquet"))
+        return check_stage(self.folder)
 
     def learn(self) -> Stage:
         """Let the pair network go on learning from the tracks of this recording."""
         known = Path(str(self.teach))
-        inputs = self._recorded() if self.teach == SHIPPED else (*self._recorded(), known)
+        inputs = recorded(self.folder) if self.teach == SHIPPED else (*recorded(self.folder), known)
 
         def work(progress: Progress) -> str:
             from ..methods.joint.learning.checkpoint import load_pairs, shipped_pairs
@@ -280,45 +204,20 @@ class Stages:
 
     def track(self) -> Stage:
         """Make tracks of the detections."""
-        settings = {"method": self.method.name, "settings": self.method.settings.model_dump(mode="json")}
-
-        def work(progress: Progress) -> str:
-            recording = Recording.open(self.folder)
-            result = self.method.track(recording.rig, recording.detections, recording.fps, progress)
-            result.save(recording)
-            return "\n".join([result.summary, *result.notes])
-
-        outputs = tuple(self._file(n) for n in ("tracks.parquet", "tracks.csv"))
-        inputs = self._recorded() if self.network is None else (*self._recorded(), self.network)
-        return Stage("track", inputs, settings, outputs, work)
+        return track_stage(self.folder, self.method, self.network)
 
     def report(self) -> Stage:
         """Write the page, and the scores where the truth is known."""
-        made = ("tracks.parquet", "tracks.settings.json", "truth.parquet", CHECK)
-        inputs = (*self._recorded(), *(self._file(n) for n in made))
-
-        def work(progress: Progress) -> str:
-            recording = Recording.open(self.folder)
-            gate = default_gate(recording).distance if self.gate is None else self.gate
-            page = write_report(recording, gate=gate)
-            scores = score(recording.truth, recording.mended_tracks, gate)
-            line = str(page)
-            if scores is not None:
-                c, i = scores.clear, scores.identity
-                line += f" (gate {gate:g}: MOTA {100 * c.mota:.1f} %, IDF1 {100 * i.idf1:.1f} %, {c.switches} switches)"
-            return line
-
-        return Stage("report", inputs, {"gate": self.gate}, (self._file("report.html"),), work)
+        return report_stage(self.folder, self.gate)
 
 
-def _calibration(path: Path, units: str | None, water: str | None) -> CameraRig:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)  # a size that is guessed wrong is told by the videos
-        return read_calibration(path, units=units, water=water)
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder that holds a recording of another making: it would be overwritten.
 
-
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse a folder that holds a recording of another making: it would be overwritten."""
+    Parameters
+    ----------
+    folder : where a run would write.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder")
     known = provenance.read(folder)
@@ -329,12 +228,3 @@ def _refuse_foreign(folder: Path) -> None:
     for name in _MADE:
         if (folder / name).exists():
             raise InputError(f"{folder / name}: was not made by 'run', which would overwrite it; name a new folder")
-
-
-def _truth_file(path: Path) -> Path:
-    return path / "truth.parquet" if path.is_dir() else path
-
-
-def _positions(truth: Truth) -> Truth:
-    """Only where the animals were: which detection showed them is about other detections."""
-    return Truth.build(truth.frame, truth.identity, truth.position, heading=truth.heading, head=truth.head)
