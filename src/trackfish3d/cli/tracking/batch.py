@@ -72,9 +72,8 @@ def command(
     """
     named = recordings or []
     wanted = ordered([s.strip() for s in steps.split(",") if s.strip()])
-    given = {"method": parse_settings(set_ or []), "detect": parse_settings(detect_set or [])}
-    analysis = parse_settings(analyse_set or [])
-    work = Work(wanted, method, given["method"], model, detector, given["detect"], analysis, gate)
+    tracking, detecting, analysis = (parse_settings(s or []) for s in (set_, detect_set, analyse_set))
+    work = Work(wanted, method, tracking, model, detector, detecting, analysis, gate)
     if write_snakefile_ is not None:
         jobs = find_jobs(named, manifest)
         refuse_early(jobs, work)
@@ -82,8 +81,7 @@ def command(
         print(f"{write_snakefile(write_snakefile_, jobs, work, same, __version__)}: run it with 'snakemake --cores N'")
         return
     if status:
-        _show(states(named, manifest, work))
-        return
+        return _show(states(named, manifest, work))
     made = batch(
         named,
         manifest,
@@ -92,10 +90,10 @@ def command(
         workers=workers,
         shard=shard,
         method=method,
-        settings=given["method"],
+        settings=tracking,
         model=model,
         detector=detector,
-        detector_settings=given["detect"],
+        detector_settings=detecting,
         analysis=analysis,
         queue=parse_settings(queue_set or []),
         gate=gate,

@@ -19,7 +19,8 @@ class Effect:
     Attributes
     ----------
     g : Hedges' g: difference of means in pooled standard deviations, corrected for few recordings.
-    low, high : its interval of 95 %, by its large-sample variance.
+    low : where its interval of 95 % begins, by its large-sample variance.
+    high : where it ends.
     delta : Cliff's delta: chance that one of the group is larger than one of the reference, less the opposite.
     p : two-sided, of the Mann-Whitney test, exact for small groups without ties; before any correction.
     """
