@@ -120,3 +120,29 @@ def test_check_says_when_a_refinement_would_help_and_by_how_much(nudged, tmp_pat
     good = Recording.create(tmp_path / "good", paper_rig(5), detections=points_of(paper_rig(5), 1))
     run("check", good.folder)
     assert "would bring" not in capsys.readouterr().out
+
+
+def test_water_that_sank_is_found_where_cameras_stood(tmp_path):
+    made = tf.simulate(tmp_path / "r", 6, "tank", 200, 5, detector="ideal")
+    truth, rng, found = made.truth, np.random.default_rng(0), made.detections
+    pixels = np.full((len(found), 2), np.nan)
+    for c, camera in enumerate(made.rig):
+        seen = truth.detection[:, c] >= 0
+        pixels[truth.detection[seen, c]] = camera.project(truth.position[seen])
+    pixels = np.where(np.isfinite(pixels), pixels, found.centroids) + 0.7 * rng.standard_normal(pixels.shape)
+    by = pixels - found.centroids
+    moved = replace(
+        found, u=pixels[:, 0], v=pixels[:, 1], x1=found.x1 + by[:, 0], x2=found.x2 + by[:, 0], y1=found.y1 + by[:, 1],
+        y2=found.y2 + by[:, 1],
+    )  # fmt: skip
+    surface = [
+        replace(c, interfaces=tuple(replace(f, point=f.point + f.normal) for f in c.interfaces))
+        if abs(c.interfaces[0].normal[2]) > 0.9
+        else c
+        for c in made.rig
+    ]
+    said = Recording.create(tmp_path / "high", type(made.rig)(tuple(surface), "cm"), detections=moved)
+    refined = tf.refine(said, clocks=False, lenses=False, poses=False, rounds=2)
+    assert refined.accepted
+    changes = [height for height, _ in refined.water if height]
+    assert changes == [pytest.approx(-1.0, abs=0.08)]

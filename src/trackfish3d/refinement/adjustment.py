@@ -48,6 +48,7 @@ class Freedom:
     readout : time from the first row to the last, frames (rolling shutter).
     poses : of all cameras; False holds them.
     only : cameras whose poses may move, the others being held; None for all.
+    planes : of water whose height may change, their tilt being held; None for height and tilt of all.
     """
 
     clocks: bool = True
@@ -60,6 +61,7 @@ class Freedom:
     readout: bool = False
     poses: bool = True
     only: tuple[int, ...] | None = None
+    planes: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,10 @@ def prior_for(setup: Setup, freedom: Freedom, middle: Array, frames: float) -> P
     camera[:, CLOCK + 2] = _READOUT * freedom.readout
     plane = np.zeros((len(s.point), 3))
     for q in range(len(plane)):
-        if freedom.water:
+        if freedom.water and (freedom.planes is None or q in freedom.planes):
             above = np.abs((centre[s.plane == q] - s.point[q]) @ s.normal[q])
-            plane[q] = _HEIGHT * float(above.mean()), _TILT, _TILT
+            tilt = _TILT if freedom.planes is None else 0.0
+            plane[q] = _HEIGHT * float(above.mean()), tilt, tilt
     return Prior(camera, plane, _INDEX * freedom.index if len(plane) else 0.0)
 
 

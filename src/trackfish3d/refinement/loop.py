@@ -26,6 +26,7 @@ _FLAT = 0.02  # least extent of the animals by their largest, below which they a
 _SURE = 2.0  # standard errors by which held-out tracks must be better
 _CLOCK_SURE = 0.5  # frames; a clock that is known worse cannot be told
 _WORTH = 0.01  # share of the error that a further freedom must win on held-out tracks
+_SIMPLE = 0.85  # of what all planes of water explain, which one must explain alone
 _STILL = 0.003  # share of the error below which another round is not worth it
 
 
@@ -95,6 +96,8 @@ def refine_rig(
             break
         before = error
     pieces = enough(rig, track_pieces(rig, setup, detections, tracker))
+    if freedom.water and not wish.poses:
+        setup, freedom = _simplest_water(start, setup, freedom, pieces)
     setup, done, told, held = _freer(setup, freedom, pieces, wish)
     tell(wish.rounds, wish.rounds)
     return _judge(rig, start, setup, done, pieces, told, held, rounds, fps if fps_known else None)
@@ -176,6 +179,25 @@ def enough(rig: CameraRig, pieces: Pieces) -> Pieces:
     return pieces
 
 
+def _simplest_water(start: Setup, setup: Setup, freedom: Freedom, pieces: Pieces) -> tuple[Setup, Freedom]:
+    """Take the height of one plane for what changed, where that explains nearly as much as all planes with their tilts.
+
+    Water sinks and panes stay: more than that takes up the errors of a detector, and the height with it.
+    """
+    train, judge = pieces.part(~pieces.held), pieces.part(pieces.held)
+    base = replace(setup, state=replace(setup.state, point=start.state.point, normal=start.state.normal))
+    wide, done = adjust_pieces(base, freedom, train, 1.0)
+    old, all_ = (missed(s, judge, done.noise)[0].mean() for s in (base, wide))
+    best = (_SIMPLE * float(old - all_), setup, freedom)
+    for q in range(len(start.state.point)):
+        alone = replace(freedom, planes=(q,))
+        trial = adjust_pieces(base, alone, train, 1.0)[0]
+        won = float(old - missed(trial, judge, done.noise)[0].mean())
+        if won > best[0]:
+            best = won, trial, alone
+    return best[1], best[2]
+
+
 def _freer(setup: Setup, freedom: Freedom, pieces: Pieces, wish: Wish) -> tuple[Setup, Settled, list[str], list[str]]:
     """Allow more, one thing after the other, and keep what held-out tracks are better for."""
     train, judge = pieces.part(~pieces.held), pieces.part(pieces.held)
@@ -192,7 +214,7 @@ def _freer(setup: Setup, freedom: Freedom, pieces: Pieces, wish: Wish) -> tuple[
         *(["clocks"] if wish.clocks else []),
         *(["water"] if freedom.water else []),
     ]
-    held = []
+    held = [] if freedom.planes is None else ["tilt and other planes of the water: one height explains as much"]
     more = [("focal", "focal lengths"), ("distortion", "distortion")] if wish.lenses else []
     more += [("index", "refractive index")] if wish.index and freedom.water else []
     cost = float(missed(setup, judge, done.noise)[0].mean())
