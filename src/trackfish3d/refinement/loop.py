@@ -253,7 +253,8 @@ def _judge(
     judge = pieces.part(pieces.held)
     old_cost, old_error, old_point = missed(start, judge, done.noise)
     new_cost, new_error, new_point = missed(setup, judge, done.noise)
-    setup = replace(setup, state=moved_state(setup.state, *similarity(new_point, old_point)))
+    if (done.places[:, POSE:WATER] >= 0).all():  # no camera holds the world: put it where it was
+        setup = replace(setup, state=moved_state(setup.state, *similarity(new_point, old_point)))
     certainty = standard_errors(old_cost - new_cost)
     old_px, new_px = (np.hypot(*e.T) for e in (old_error, new_error))
     new = rig_of(setup.state, rig)
