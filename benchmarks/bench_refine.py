@@ -390,9 +390,9 @@ def main():
     parser.add_argument("--only", nargs="*", choices=list(SECTIONS))
     options = parser.parse_args()
     kept = options.out.with_suffix(".json")
-    results = json.loads(kept.read_text()) if kept.exists() else {}
     for name in options.only or SECTIONS:
-        results[name] = SECTIONS[name]()
+        new = SECTIONS[name]()
+        results = (json.loads(kept.read_text()) if kept.exists() else {}) | {name: new}
         kept.write_text(json.dumps(results, indent=1) + "\n")
         options.out.write_text(page(results))
 

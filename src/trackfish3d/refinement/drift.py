@@ -21,7 +21,7 @@ from .adjustment import Freedom, RefusedError, Setup, adjust_pieces, missed
 from .loop import Tracker, Wish, enough, joint_tracker, refine_rig, setup_of, standard_errors, track_pieces
 from .relocate import relocate
 from .rigs import rig_of, state_of
-from .sights import Pieces
+from .sights import Pieces, spread
 
 Array = NDArray[np.float64]
 PROBE = 400  # frames that are tracked at a time
@@ -127,6 +127,9 @@ def find_parts(
             quiet = at
             continue
         moment, sigma = search.moment(setup, change, quiet, at)
+        if moment < parts[-1].first + PROBE:  # as it was from the beginning: a better calibration, not a move
+            parts[-1], setup, quiet = replace(parts[-1], rig=rig_of(change.setup.state, rig)), change.setup, at
+            continue
         clean = search.change(setup, moment + 1) if moment > at else None  # the probe lay across the moment
         change = clean or change
         parts[-1] = replace(parts[-1], last=moment - 1)
@@ -159,13 +162,18 @@ class _Search:
         return self.detections.select(np.flatnonzero((frame >= first) & (frame <= last)))
 
     def begin(self, first: int, last: int, fps: float) -> Setup:
-        """Cameras of the first part: refined, where held-out tracks are better for it."""
-        wish = replace(self.wish, clocks=False)
+        """Refine the cameras of the first part, if held-out tracks are better for it, and how each one's points lean.
+
+        A detector leans along the body all the time: what it does from the first frame on is no move.
+        """
+        seen = spread(self.between(first, last), len(self.rig))
         try:
-            found = refine_rig(self.rig, self.between(first, last), fps, wish)
+            found = refine_rig(self.rig, seen, fps, replace(self.wish, clocks=False))
+            setup = replace(self.base, state=state_of(found.rig)) if found.accepted else self.base
+            pieces = enough(self.rig, track_pieces(self.rig, setup, seen, self.tracker))
         except RefusedError:
             return self.base
-        return replace(self.base, state=state_of(found.rig)) if found.accepted else self.base
+        return adjust_pieces(setup, replace(self.all, poses=False, water=False, leans=True), pieces, 0.0)[0]
 
     def tracked(self, setup: Setup, first: int, last: int) -> Pieces:
         return track_pieces(self.rig, setup, self.between(first, last), self.tracker)
