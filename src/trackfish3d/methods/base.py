@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ..cameras.rig import CameraRig
 from ..core.errors import InputError
@@ -15,6 +15,7 @@ from ..recordings.detections import Detections
 from ..recordings.edits.kinds import Pin
 from ..recordings.tracks import Tracks
 from .doubles import once
+from .region import Region
 from .result import Result
 
 LEARN_EPOCHS = 40  # of a method that learns on the recording it is to track, unless told otherwise
@@ -25,6 +26,16 @@ class MethodSettings(Settings):
 
     max_gap: int = Field(default=15, ge=0, description="points of a track at most this many frames apart are joined")
     min_obs: int = Field(default=2, ge=1, description="tracks observed in fewer frames are removed as ghosts")
+    region: str | None = Field(
+        default=None, description="only there animals are tracked: x0:x1,y0:y1,z0:z1, or corners"
+    )
+
+    @field_validator("region")
+    @classmethod
+    def _readable(cls, text: str | None) -> str | None:
+        if text is not None:
+            Region.parse(text)
+        return text
 
 
 class Method(ABC):
@@ -109,9 +120,18 @@ class Method(ABC):
         ready = self.resolve(single.rig, single.detections)
         made = ready.run(single.rig, single.detections, fps, progress or silent)
         made = replace(made, tracks=single.back(made.tracks, rig))
+        made = self._within(made)
         done = made.finished(self.settings.max_gap, self.settings.min_obs)
         notes = (*single.notes, *done.notes, *self.remarks(done))
         return replace(done, notes=notes, method=self.name, settings=ready.settings)
+
+    def _within(self, result: Result) -> Result:
+        """Leave out points outside the region. They are cut off last, since who is outside explains detections too."""
+        if self.settings.region is None:
+            return result
+        inside = Region.parse(self.settings.region).holds(result.tracks.position)
+        note = f"{int((~inside).sum())} of {len(inside)} points of tracks lie outside the region and were left out"
+        return replace(result, tracks=result.tracks.select(inside), notes=(*result.notes, note))
 
     def remarks(self, result: Result) -> list[str]:
         """Return what a user should know about the finished tracks, a line each.

@@ -45,6 +45,7 @@ def run(
     settings: Mapping[str, Any] | None = None,
     animals: int | None = None,
     scene: Literal["open", "closed"] | None = None,
+    region: str | None = None,
     model: str | Path | None = None,
     learn: bool = False,
     fps: float | None = None,
@@ -74,6 +75,7 @@ def run(
     settings : its settings by name.
     animals : how many animals there are, where that is known.
     scene : "open" where animals come and go, "closed" where none can leave; by the tracks otherwise.
+    region : a box ``x0:x1,y0:y1,z0:z1`` or a file with an outline; animals outside it are left out.
     model : trained network of a method that has one.
     learn : whether the network learns on this recording first.
     fps : frames a second, where the videos are wrong.
@@ -88,10 +90,10 @@ def run(
     """
     folder, network = Path(out), None if model is None else Path(model)
     own = learn and method == "joint"  # it learns in a stage of its own, from its own tracks
-    chosen = chosen_method(method, settings, animals, network, learn and not own, scene)
+    chosen = chosen_method(method, settings, animals, network, learn and not own, scene, region)
     if own:
         network = folder / PAIRS
-        chosen = chosen_method(method, settings, animals, network, False, scene)
+        chosen = chosen_method(method, settings, animals, network, False, scene, region)
     finder = make_detector(detector, detector_settings or {})
     finder.ready()  # before anything is made
     whole = cameras if isinstance(cameras, CameraRig) else calibration_of(Path(cameras), units, water_plane)

@@ -20,6 +20,7 @@ from ..evaluation.truth_links import relink_recording
 from ..health import Health, examine
 from ..health.kept import kept_problems
 from ..methods.base import LEARN_EPOCHS, Method
+from ..methods.region import region_text
 from ..methods.registry import DEFAULT_METHOD, make_method, method_class
 from ..methods.result import Result
 from ..poses import reconstruct_poses, with_point
@@ -131,6 +132,7 @@ def track(
     *,
     animals: int | None = None,
     scene: Literal["open", "closed"] | None = None,
+    region: str | None = None,
     model: str | Path | None = None,
     learn: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -146,6 +148,7 @@ def track(
     method : name of the method.
     animals : how many animals there are, where that is known.
     scene : "open" where animals come and go, "closed" where none can leave; by the tracks otherwise.
+    region : a box ``x0:x1,y0:y1,z0:z1`` or a file with an outline; animals outside it are left out.
     model : trained network of a method that has one; otherwise the shipped one.
     learn : whether the network learns, without labels, on this recording first.
     settings : of the method, by name.
@@ -154,7 +157,7 @@ def track(
     progress : called with frames done and frames in all.
     """
     source = open_recording(recording)
-    chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn, scene)
+    chosen = chosen_method(method, settings, animals, None if model is None else Path(model), learn, scene, region)
     if keep_edits:
         chosen = chosen.pinned(pins_of(source))
     return with_poses(source, chosen.track(source.rig, source.detections, source.fps, progress), point)
@@ -190,6 +193,7 @@ def chosen_method(
     model: Path | None = None,
     learn: bool = False,
     scene: str | None = None,
+    region: str | None = None,
 ) -> Method:
     """Return a method with its settings, those that have a parameter of their own among them.
 
@@ -201,11 +205,13 @@ def chosen_method(
     model : file of a trained network, or None.
     learn : whether the network learns on the recording.
     scene : "open" where animals come and go, "closed" where none can leave, or None.
+    region : a box or the path of an outline, outside which animals are left out, or None.
     """
     given: dict[str, Any] = dict(settings or {})
     known = setting_names(method_class(name).Settings)
     added: dict[str, Any] = {"animals": animals, "model": None if model is None else str(model)}
     added |= {"learn": str(LEARN_EPOCHS) if learn else None, "scene": scene}
+    added |= {"region": None if region is None else region_text(region)}
     for key, value in added.items():
         if value is None:
             continue

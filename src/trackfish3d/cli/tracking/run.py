@@ -35,6 +35,9 @@ def command(
     animals: Annotated[int | None, typer.Option(min=1, help="How many animals there are, where that is known.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Animals come and go.")] = False,
     closed: Annotated[bool, typer.Option("--closed", help="No animal can leave; who is lost is still there.")] = False,
+    region: Annotated[
+        str | None, typer.Option(help="Track there only: x0:x1,y0:y1,z0:z1, or a file of corners x y, from above.")
+    ] = None,
     model: Annotated[Path | None, typer.Option("--model", help="Trained network of a method that has one.")] = None,
     learn: Annotated[bool, typer.Option("--learn", help="Let the network learn on this recording first.")] = False,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the method, key=value.")] = None,
@@ -71,6 +74,7 @@ def command(
             settings=parse_settings(set_ or []),
             animals=animals,
             scene=scene_of(open_, closed),
+            region=region,
             model=model,
             learn=learn,
             fps=fps,

@@ -33,6 +33,9 @@ def command(
     animals: Annotated[int | None, typer.Option(min=1, help="How many animals there are, where that is known.")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Animals come and go.")] = False,
     closed: Annotated[bool, typer.Option("--closed", help="No animal can leave; who is lost is still there.")] = False,
+    region: Annotated[
+        str | None, typer.Option(help="Track there only: x0:x1,y0:y1,z0:z1, or a file of corners x y, from above.")
+    ] = None,
     model: Annotated[
         Path | None, typer.Option("--model", help="Trained network of a method that has one; otherwise the shipped.")
     ] = None,
@@ -50,7 +53,7 @@ def command(
 ) -> None:
     """Track all animals of a recording in 3D."""
     given = parse_settings(set_ or [])
-    chosen = chosen_method(method, given, animals, model, learn, scene_of(open_, closed))
+    chosen = chosen_method(method, given, animals, model, learn, scene_of(open_, closed), region)
     if settings:
         print_settings(chosen)
         return
