@@ -88,12 +88,10 @@ def run(
     again : whether finished stages are done again.
     listener : hears how it goes on; by default each stage prints a line.
     """
-    folder, network = Path(out), None if model is None else Path(model)
+    folder = Path(out)
     own = learn and method == "joint"  # it learns in a stage of its own, from its own tracks
+    network = folder / PAIRS if own else None if model is None else Path(model)
     chosen = chosen_method(method, settings, animals, network, learn and not own, scene, region)
-    if own:
-        network = folder / PAIRS
-        chosen = chosen_method(method, settings, animals, network, False, scene, region)
     finder = make_detector(detector, detector_settings or {})
     finder.ready()  # before anything is made
     whole = cameras if isinstance(cameras, CameraRig) else calibration_of(Path(cameras), units, water_plane)
