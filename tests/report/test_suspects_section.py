@@ -2,6 +2,8 @@
 
 import base64
 
+import numpy as np
+
 import trackfish3d as tf
 from tests.viewer.scenes import filmed
 from trackfish3d.recordings import Recording
@@ -13,8 +15,19 @@ def test_the_report_lists_suspects_with_clips_and_leaves_out_what_was_mended(tmp
     rows = collect(recording, recording.mended_tracks)["suspects"]
     assert [(r["track"], r["other"], r["state"]) for r in rows[:3]] == [(0, 1, "open"), (1, 2, "open"), (2, 3, "open")]
     assert rows[0]["place"] == 43
-    pictures = rows[0]["clip"]["pictures"]
-    assert len(pictures) >= 5
+    clip, tracks = rows[0]["clip"], recording.mended_tracks
+    pictures, k = clip["pictures"], recording.rig.index(clip["camera"])
+    assert len(pictures) == len(clip["frames"]) == len(clip["marks"]) >= 5
+    for frame, marks in zip(clip["frames"], clip["marks"], strict=True):
+        assert {m["track"] for m in marks} == {0, 1}
+        for m in marks:
+            row = np.flatnonzero((tracks.frame == frame) & (tracks.track == m["track"]))
+            seen = recording.rig[k].project(tracks.position[row])[0] / recording.rig[k].size
+            np.testing.assert_allclose(m["at"], seen, rtol=1e-3)
+            assert (m["box"] is None) == (tracks.detection[row[0], k] < 0)
+            if m["box"] is not None:
+                place = recording.detections.select(tracks.detection[row, k])
+                assert m["box"][0] * recording.rig[k].size[0] <= place.u[0] <= m["box"][2] * recording.rig[k].size[0]
     assert base64.b64decode(pictures[0])[:2] == b"\xff\xd8"
     tf.edit(recording).swap(0, 1, 43)
     again = Recording.open(recording.folder)

@@ -14,6 +14,7 @@ from ..recordings import Recording, Tracks
 from ..recordings.edits.edit_log import FILE, read_log
 from ..recordings.edits.mending import Mending, TrackFile
 from .frames import FrameAxis
+from .packing import rounded
 from .residuals import project_tracks
 
 CLIPS = 6  # moments that get one
@@ -28,7 +29,8 @@ def suspect_rows(recording: Recording, tracks: Tracks, axis: FrameAxis, raw: boo
     """Return the moments of the recording's own tracks for the page, the open ones first.
 
     Each has frames, tracks, kind, chance, state, its ``place`` on the axis, and ``clip``: pictures (base64) of the
-    camera in which its tracks are farthest apart. A list or a film that cannot be read must not cost the page.
+    camera in which its tracks are farthest apart, with the frame of each and marks: where its tracks are, and their
+    boxes. A list or a film that cannot be read must not cost the page.
 
     Parameters
     ----------
@@ -82,10 +84,31 @@ def _clip(
             films[name] = Video.open(recording.videos[name])
         numbers = np.unique(np.linspace(first, last, PICTURES).astype(np.int64)) - shift
         wanted = numbers[(numbers >= 0) & (numbers < films[name].count)].tolist()
-        pictures = [base64.b64encode(encode_jpeg(p, WIDTH)).decode() for p in films[name].at(wanted)]
+        shown = [(p.number + shift, base64.b64encode(encode_jpeg(p, WIDTH)).decode()) for p in films[name].at(wanted)]
     except (InputError, MissingExtraError, OSError, ValueError):
         return None
-    return {"camera": name, "pictures": pictures} if pictures else None
+    if not shown:
+        return None
+    marks = [_marks(recording, mine, pixels[:, recording.rig.index(name)], name, frame) for frame, _ in shown]
+    frames, pictures = (list(column) for column in zip(*shown, strict=True))
+    return {"camera": name, "pictures": pictures, "frames": frames, "marks": marks}
+
+
+def _marks(recording: Recording, tracks: Tracks, pixels: Any, camera: str, frame: int) -> list[dict[str, Any]]:
+    """Tracks in a frame as a camera sees them (N, 2), and the boxes they used, as shares of its width and height."""
+    k = recording.rig.index(camera)
+    size = np.array(recording.rig[k].size, np.float64)
+    used = tracks.cameras.index(camera) if camera in tracks.cameras else -1
+    out = []
+    for row in np.flatnonzero((tracks.frame == frame) & np.isfinite(pixels).all(1)).tolist():
+        detection = int(tracks.detection[row, used]) if used >= 0 else -1
+        box = None
+        if 0 <= detection < len(recording.detections):
+            seen = recording.detections.select(np.array([detection]))
+            corners = np.array([seen.x1[0], seen.y1[0], seen.x2[0], seen.y2[0]]) / np.tile(size, 2)
+            box = rounded(corners, 4) if np.isfinite(corners).all() else None
+        out.append({"track": int(tracks.track[row]), "at": rounded(pixels[row] / size, 4), "box": box})
+    return out
 
 
 def _apart(tracks: Tracks, pixels: Any, moment: Moment) -> float:

@@ -1,20 +1,48 @@
 import { report } from "./decode.js";
-import { change, goTo } from "./state.js";
-import { $, make } from "./dom.js";
+import { change, colour, goTo } from "./state.js";
+import { $, make, sharp } from "./dom.js";
 
 const PACE = 180; // ms a picture
 
-/** A clip that runs in a loop. */
-function film({ camera, pictures }) {
-  const image = make("img", { alt: `camera ${camera} about this moment`, src: `data:image/jpeg;base64,${pictures[0]}` });
+/** A clip that runs in a loop, with the tracks in question marked: boxes, places, numbers. */
+function film({ camera, pictures, frames, marks }) {
+  const canvas = make("canvas", { role: "img", ariaLabel: `camera ${camera} about this moment` });
+  const images = pictures.map((p) => make("img", { src: `data:image/jpeg;base64,${p}` }));
   let at = 0;
+  const redraw = sharp(canvas, (g, w, h) => {
+    if (!images[at].complete) return;
+    g.drawImage(images[at], 0, 0, w, h);
+    g.font = "12px system-ui, 'DejaVu Sans', sans-serif";
+    for (const { track, at: [u, v], box } of marks[at]) {
+      g.strokeStyle = g.fillStyle = colour(report.tracks.names.indexOf(String(track)));
+      g.lineWidth = 2;
+      if (box) g.strokeRect(box[0] * w, box[1] * h, (box[2] - box[0]) * w, (box[3] - box[1]) * h);
+      g.beginPath();
+      g.arc(u * w, v * h, 3, 0, 7);
+      g.fill();
+      write(g, String(track), Math.min(u * w + 6, w - 20), Math.max(v * h - 6, 12));
+    }
+    write(g, String(frames[at]), 5, h - 6);
+  });
+  images[0].decode().then(() => {
+    canvas.style.aspectRatio = `${images[0].naturalWidth} / ${images[0].naturalHeight}`;
+    redraw();
+  });
   if (!matchMedia("(prefers-reduced-motion: reduce)").matches) {
     setInterval(() => {
       at = (at + 1) % pictures.length;
-      image.src = `data:image/jpeg;base64,${pictures[at]}`;
+      redraw();
     }, PACE);
   }
-  return image;
+  return canvas;
+}
+
+function write(g, text, x, y) {
+  g.lineWidth = 3;
+  g.strokeStyle = "#000000";
+  g.strokeText(text, x, y);
+  g.fillStyle = "#ffffff";
+  g.fillText(text, x, y);
 }
 
 /** Moments at which identities may be wrong: each row jumps to its own. */
