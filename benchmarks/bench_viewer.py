@@ -1,6 +1,6 @@
 """Mending: how much of what suspects name is mended by how many actions; and the viewer on a long recording.
 
-    OMP_NUM_THREADS=1 python benchmarks/bench_viewer.py [--only swaps zef large] [--out docs/results/viewer]
+    OMP_NUM_THREADS=1 python benchmarks/bench_viewer.py [--only swaps zef large frames play] [--out docs/results/viewer]
 
 swaps: 16 simulated fish x 600 frames, tracked by joint; ten exchanges are put into the tracks, each where two tracks
 are near each other; suspects of these tracks; all ten are mended through the server as the page does it.
@@ -9,6 +9,9 @@ each that is wrong (swap, join) or accepts it. Truth decides what the mender doe
 large: 100 animals x 100,000 frames before 4 cameras, boxes in the first 10,000 frames only: time from opening the page
 to its first picture in Chromium with software rendering, updates of the page a second while frames are stepped through,
 with 16 and with 100 animals, and the memory of the server.
+frames: films with burnt-in frame numbers, B-frames, lost frames and a variable rate; the number is read off the
+browser's screen in both views at 200 random frames, and after each of 20 bursts of ten quick scrubs.
+play: pictures a second that the page shows while it plays 16 and 100 animals before four films of 1280 x 960.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import sys
 import tempfile
 import time
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -340,11 +344,19 @@ def report(found: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", nargs="*", default=["swaps", "zef", "large"])
+    parser.add_argument("--only", nargs="*", default=["swaps", "zef", "large", "frames", "play"])
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    parts = {"swaps": bench_swaps, "zef": bench_zef, "large": bench_large}
+    from viewer_films import bench_frames, bench_play
+
+    parts = {
+        "swaps": bench_swaps,
+        "zef": bench_zef,
+        "large": bench_large,
+        "frames": bench_frames,
+        "play": partial(bench_play, write_large),
+    }
     path = None if options.out is None else options.out / "results.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path is not None and path.is_file() else {}
     for name in options.only:
