@@ -7,6 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from safetensors import safe_open  # noqa: E402
+from safetensors.torch import save_file  # noqa: E402
+
 from trackfish3d.cameras import Camera, CameraRig  # noqa: E402
 from trackfish3d.core.errors import InputError  # noqa: E402
 from trackfish3d.methods.paper.checkpoint import load_model, model_notes, save_model  # noqa: E402
@@ -382,7 +385,7 @@ def test_a_dark_camera_and_empty_frames_train(tmp_path):
 def test_a_damaged_state_is_refused(tmp_path):
     scene = TrainingScene.load(school(tmp_path / "rec").folder)
     trained(tmp_path, "run", [scene], epochs=1).train()
-    path = tmp_path / "run" / "state.pt"
+    path = tmp_path / "run" / "state.safetensors"
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(InputError, match="cannot be resumed"):
         trained(tmp_path, "run", [scene], epochs=1)
@@ -391,12 +394,20 @@ def test_a_damaged_state_is_refused(tmp_path):
 def test_the_state_of_another_version_is_refused(tmp_path):
     scene = TrainingScene.load(school(tmp_path / "rec").folder)
     trained(tmp_path, "run", [scene], epochs=1).train()
-    path = tmp_path / "run" / "state.pt"
-    state = torch.load(path, weights_only=True)
-    state["optimiser"]["param_groups"][0]["params"] = [0, 1]  # parameters in two pieces
-    torch.save(state, path)
+    path = tmp_path / "run" / "state.safetensors"
+    with safe_open(path, "pt") as file:
+        metadata, tensors = file.metadata(), {k: file.get_tensor(k) for k in file.keys()}  # noqa: SIM118
+    save_file(tensors, path, metadata | {"format": "trackfish3d-training-0"})
     with pytest.raises(InputError, match="another version"):
         trained(tmp_path, "run", [scene], epochs=1)
+    save_file(tensors | {"optimiser.encoder.norm.bias.exp_avg": torch.zeros(3)}, path, metadata)
+    with pytest.raises(InputError, match="does not fit"):
+        trained(tmp_path, "run", [scene], epochs=1)
+    save_file(tensors, path, metadata | {"log": "[]"})
+    with pytest.raises(InputError, match="one row an epoch"):
+        trained(tmp_path, "run", [scene], epochs=1)
+    save_file(tensors, path, metadata)
+    assert trained(tmp_path, "run", [scene], epochs=1).finished
 
 
 def test_a_model_tracks_and_refuses_other_rigs_and_damage(tmp_path):

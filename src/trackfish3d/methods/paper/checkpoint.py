@@ -28,10 +28,10 @@ def save_model(net: TrackFishNet, path: str | Path, n_cameras: int, **notes: Any
     }
     tensors = {k: v.detach().cpu().contiguous() for k, v in net.state_dict().items()}
     with atomic_path(path) as temporary:
-        temporary.write_bytes(_with_sorted_header(save(tensors, metadata)))
+        temporary.write_bytes(with_sorted_header(save(tensors, metadata)))
 
 
-def _with_sorted_header(file: bytes) -> bytes:
+def with_sorted_header(file: bytes) -> bytes:
     """Order the header of a safetensors file, whose metadata are written in an order that changes from run to run."""
     end = 8 + int.from_bytes(file[:8], "little")
     header = json.dumps(json.loads(file[8:end]), sort_keys=True, separators=(",", ":")).encode()

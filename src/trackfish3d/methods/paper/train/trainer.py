@@ -20,12 +20,14 @@ from ....core.files import atomic_path
 from ....core.progress import Progress
 from ..checkpoint import save_model
 from ..network import TrackFishNet
-from .settings import FREE, TrainingSettings
+from .settings import TrainingSettings
+from .state import Standing, load_state, save_state
 from .step import GroupMemory, window_loss
 from .team import Team
 from .training_scenes import TrainingScene
 
 PARTS = ("loss", "association", "contrastive", "temporal", "groups", "links")
+STATE = "state.safetensors"
 LOG_COLUMNS = ("epoch", *PARTS, "held_out", "frames_per_second")
 Window = tuple[TrainingScene, NDArray[np.int64], GroupMemory | None]
 EpochReport = Callable[[dict[str, float]], None]
@@ -34,7 +36,7 @@ EpochReport = Callable[[dict[str, float]], None]
 class Trainer:
     """Trains one network on scenes into a folder; stop it at any moment and construct it again to go on.
 
-    The folder holds ``settings.json``, ``log.csv``, ``state.pt`` (weights and optimiser, written after every epoch),
+    The folder holds ``settings.json``, ``log.csv``, ``state.safetensors`` (weights and optimiser, after every epoch),
     ``epoch_<n>.safetensors`` and ``best.safetensors``: the lowest held-out loss, or, without recordings held out, the
     lowest training loss once all losses are on (the paper's choice).
 
@@ -89,7 +91,7 @@ class Trainer:
         self.best, self.best_epoch = math.inf, 0
         self.log: list[dict[str, float]] = []
         folder.mkdir(parents=True, exist_ok=True)
-        if (folder / "state.pt").exists():
+        if (folder / STATE).exists():
             self._resume()
         if self.team.rank == 0:
             with atomic_path(folder / "settings.json") as temporary:
@@ -226,39 +228,16 @@ class Trainer:
             save_model(self.net, self.folder / "best.safetensors", self.n_cameras, **notes)
         if self.epoch % s.checkpoint_epochs == 0 or self.epoch == s.epochs:
             save_model(self.net, self.folder / f"epoch_{self.epoch}.safetensors", self.n_cameras, **notes)
-        state: dict[str, Any] = {
-            "settings": s.model_dump_json(),
-            "epoch": self.epoch,
-            "best": (self.best, self.best_epoch),
-            "log": self.log,
-            "net": self.net.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-        }
-        with atomic_path(self.folder / "state.pt") as temporary:
-            torch.save(state, temporary)
+        standing = Standing(self.epoch, self.best, self.best_epoch, self.log)
+        save_state(self.folder / STATE, self.net, self.optimiser, s, standing)
         with atomic_path(self.folder / "log.csv") as temporary, temporary.open("w", newline="") as file:
             writer = csv.DictWriter(file, LOG_COLUMNS, lineterminator="\n")
             writer.writeheader()
             writer.writerows(self.log)
 
     def _resume(self) -> None:
-        path = self.folder / "state.pt"
-        try:
-            state = torch.load(path, map_location=self.device, weights_only=True)
-            before = TrainingSettings.model_validate_json(state["settings"])
-            (self.best, self.best_epoch), self.epoch, self.log = state["best"], state["epoch"], state["log"]
-            net, optimiser = state["net"], state["optimiser"]
-        except Exception as error:  # torch.load raises many kinds for a damaged file
-            raise InputError(
-                f"{path}: cannot be resumed from ({type(error).__name__}); remove it to start anew"
-            ) from None
-        if before.model_copy(update={name: getattr(self.settings, name) for name in FREE}) != self.settings:
-            raise InputError(f"{self.folder}: was begun with other settings; choose another folder")
-        self.net.load_state_dict(net)
-        try:
-            self.optimiser.load_state_dict(optimiser)
-        except ValueError:
-            raise InputError(f"{path}: was written by another version; choose another folder") from None
+        done = load_state(self.folder / STATE, self.net, self.optimiser, self.settings)
+        self.epoch, self.best, self.best_epoch, self.log = done.epoch, done.best, done.best_epoch, done.log
 
 
 @contextmanager
