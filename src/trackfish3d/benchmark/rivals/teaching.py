@@ -17,7 +17,7 @@ from ...synfish.rendered_crops import rendered_crops
 from ...synfish.scenes import Scene, benchmark_scenes, write_scene
 from ..jobs import CROPS
 
-STEPS = {"rest": 1200, "asnet": 3000, "selfmva": 4000, "motip": 1200, "mctr": 800, "sambamotr": 800}
+STEPS = {"rest": 6000, "asnet": 12000, "selfmva": 40000, "motip": 6000, "mctr": 4000, "sambamotr": 4000}
 HELD_OUT_FRAMES = 9
 HELD_OUT = 20  # seed offset of the schools that pairs are judged on
 
@@ -78,6 +78,7 @@ def train_baseline(
     scenes: Sequence[str] | None = None,
     *,
     frames: int = 60,
+    schools: int = 4,
     steps: int | None = None,
     seed: int = 0,
     progress: TaskProgress | None = None,
@@ -91,6 +92,7 @@ def train_baseline(
     data : folder in which the scenes with their crops are made, or found.
     scenes : names of train scenes; all eight by default.
     frames : so many of each scene, from its start.
+    schools : so many of each scene: the benchmark's own and others (seed offsets 1, 2, ...), before the same cameras.
     steps : of the optimiser; the rival's own by default.
     seed : of weights and draws.
     progress : called with what is being done, steps done and steps in all.
@@ -110,7 +112,13 @@ def train_baseline(
         raise MissingExtraError("PyTorch", "learn", "train-baseline") from None
     tell: TaskProgress = progress or (lambda task, done, total: None)
     chosen = benchmark_scenes(scenes) if scenes else [s for s in benchmark_scenes() if s.split == "train"]
-    taught = [labelled(s, Path(data), frames, of_task(tell, f"{s.name} crops")) for s in chosen]
+    if not 1 <= schools <= HELD_OUT:
+        raise InputError(f"--schools {schools}: 1 to {HELD_OUT}; pairs are judged on school {HELD_OUT}")
+    taught = [
+        labelled(s, Path(data), frames, of_task(tell, f"{s.name} crops"), offset)
+        for offset in range(schools)
+        for s in chosen
+    ]
     started = time.process_time()
     net = module.teach(taught, steps or STEPS[name], seed, of_task(tell, name))
     found: dict[str, Any] = {
@@ -119,6 +127,7 @@ def train_baseline(
         "parameters": sum(p.numel() for p in net.parameters()),
         "seed": seed,
         "frames": frames,
+        "schools": schools,
         "scenes": [s.name for s in chosen],
     }
     judge: Callable[..., Any] | None = getattr(module, "pair_scores", None)

@@ -15,12 +15,15 @@ def command(
     data: Annotated[Path, typer.Option(help="Folder for the train scenes and their crops; made where missing.")],
     scenes: Annotated[str | None, typer.Option(help="Train scenes, with commas; all eight without.")] = None,
     frames: Annotated[int, typer.Option(min=30, help="Frames of each scene, from its start.")] = 60,
+    schools: Annotated[int, typer.Option(min=1, help="Schools of each scene; more tell more.")] = 4,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser; the rival's own without.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,
 ) -> None:
     """Teach a learned rival of the paper with the identities of SynFish's train scenes."""
     names = None if scenes is None else [part.strip() for part in scenes.split(",") if part.strip()]
     with Bars() as bars:
-        found = train_baseline(name, out, data, names, frames=frames, steps=steps, seed=seed, progress=bars)
+        found = train_baseline(
+            name, out, data, names, frames=frames, schools=schools, steps=steps, seed=seed, progress=bars
+        )
     print(", ".join(f"{key} {value}" for key, value in found.items() if key != "scenes"))
     print(out)

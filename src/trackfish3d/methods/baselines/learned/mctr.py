@@ -26,7 +26,7 @@ from ...result import Result
 from ..single_view import lift
 from .crops import read_crops
 from .labelled import LabelledScene
-from .tokens import MODEL, Attend, Tokens, clip_rows, descend, taught_tokens
+from .tokens import MODEL, Attend, Clip, Tokens, teach_on_clips
 from .weights import load_weights
 
 Ints = NDArray[np.int64]
@@ -63,23 +63,12 @@ class MCTRNet(nn.Module):
 
 def teach(scenes: Sequence[LabelledScene], steps: int, seed: int, progress: Progress) -> MCTRNet:
     """Teach the crop network, then slots on clips of all views, by which pairs are of one animal."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    first = max(steps // 2, 1)
-    state, inputs = taught_tokens(scenes, first, seed, lambda d, _: progress(d, first + steps))
-    net = MCTRNet()
-    net.tokens.appearance.load_state_dict(state)
-    optimiser = torch.optim.AdamW(net.parameters(), 5e-4)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for step in range(steps):
-        k = int(rng.integers(len(scenes)))
-        scene = scenes[k]
-        rows, time = clip_rows(scene, None, int(rng.integers(scene.frames - LENGTH)), LENGTH)
-        camera = torch.from_numpy(scene.detections.camera[rows].astype(np.int64))
-        descend(net, optimiser, clip_loss(net, inputs[k][rows], camera, time, scene.identity[rows]))
-        schedule.step()
-        progress(first + step + 1, first + steps)
-    return net.eval()
+
+    def loss(net: MCTRNet, scene: LabelledScene, inputs: Tensor, clip: Clip, _: np.random.Generator) -> Tensor:
+        camera = torch.from_numpy(scene.detections.camera[clip[0]].astype(np.int64))
+        return clip_loss(net, inputs, camera, clip[1], scene.identity[clip[0]])
+
+    return teach_on_clips(MCTRNet, scenes, (max(steps // 2, 1), steps), seed, LENGTH, progress, loss, views=False)
 
 
 def clip_loss(net: MCTRNet, inputs: Tensor, camera: Tensor, time: Ints, who: Ints) -> Tensor:

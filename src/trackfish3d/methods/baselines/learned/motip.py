@@ -23,7 +23,7 @@ from ....recordings.detections import Detections
 from ..single_view import SingleView, SingleViewSettings
 from .crops import read_crops
 from .labelled import LabelledScene
-from .tokens import MODEL, Attend, Tokens, clip_rows, descend, taught_tokens
+from .tokens import MODEL, Attend, Clip, Tokens, teach_on_clips
 from .weights import load_weights
 
 Ints = NDArray[np.int64]
@@ -61,24 +61,11 @@ class MOTIPNet(nn.Module):
 
 def teach(scenes: Sequence[LabelledScene], steps: int, seed: int, progress: Progress) -> MOTIPNet:
     """Teach the crop network, then the decoder on clips of single views."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    first = max(steps // 3, 1)
-    state, inputs = taught_tokens(scenes, first, seed, lambda d, _: progress(d, first + steps))
-    net = MOTIPNet()
-    net.tokens.appearance.load_state_dict(state)
-    optimiser = torch.optim.AdamW(net.parameters(), 5e-4)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for step in range(steps):
-        k = int(rng.integers(len(scenes)))
-        scene = scenes[k]
-        start = int(rng.integers(scene.frames - LENGTH))
-        rows, time = clip_rows(scene, int(rng.integers(len(scene.rig))), start, LENGTH)
-        if len(rows):
-            descend(net, optimiser, clip_loss(net, inputs[k][rows], time, scene.identity[rows], rng))
-        schedule.step()
-        progress(first + step + 1, first + steps)
-    return net.eval()
+
+    def loss(net: MOTIPNet, scene: LabelledScene, inputs: Tensor, clip: Clip, rng: np.random.Generator) -> Tensor:
+        return clip_loss(net, inputs, clip[1], scene.identity[clip[0]], rng)
+
+    return teach_on_clips(MOTIPNet, scenes, (max(steps // 3, 1), steps), seed, LENGTH, progress, loss)
 
 
 def clip_loss(net: MOTIPNet, inputs: Tensor, time: Ints, who: Ints, rng: np.random.Generator) -> Tensor:

@@ -25,7 +25,7 @@ from ....recordings.detections import Detections
 from ..single_view import SingleView, SingleViewSettings
 from .crops import read_crops
 from .labelled import LabelledScene
-from .tokens import MODEL, Attend, Tokens, clip_rows, descend, log_none, taught_tokens
+from .tokens import MODEL, Attend, Clip, Tokens, log_none, teach_on_clips
 from .weights import load_weights
 
 Ints = NDArray[np.int64]
@@ -67,24 +67,11 @@ class SambaNet(nn.Module):
 
 def teach(scenes: Sequence[LabelledScene], steps: int, seed: int, progress: Progress) -> SambaNet:
     """Teach the crop network, then the memory on clips of single views."""
-    torch.manual_seed(seed)
-    rng = np.random.default_rng(seed)
-    first = max(steps // 2, 1)
-    state, inputs = taught_tokens(scenes, first, seed, lambda d, _: progress(d, first + steps))
-    net = SambaNet()
-    net.tokens.appearance.load_state_dict(state)
-    optimiser = torch.optim.AdamW(net.parameters(), 5e-4)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
-    for step in range(steps):
-        k = int(rng.integers(len(scenes)))
-        scene = scenes[k]
-        start = int(rng.integers(scene.frames - LENGTH))
-        rows, time = clip_rows(scene, int(rng.integers(len(scene.rig))), start, LENGTH)
-        if len(rows):
-            descend(net, optimiser, clip_loss(net, inputs[k][rows], time, scene.identity[rows], rng))
-        schedule.step()
-        progress(first + step + 1, first + steps)
-    return net.eval()
+
+    def loss(net: SambaNet, scene: LabelledScene, inputs: Tensor, clip: Clip, rng: np.random.Generator) -> Tensor:
+        return clip_loss(net, inputs, clip[1], scene.identity[clip[0]], rng)
+
+    return teach_on_clips(SambaNet, scenes, (max(steps // 2, 1), steps), seed, LENGTH, progress, loss)
 
 
 def clip_loss(net: SambaNet, inputs: Tensor, time: Ints, who: Ints, rng: np.random.Generator) -> Tensor:

@@ -1,9 +1,11 @@
 """Tokens of detections for the rivals that associate by attention: what a crop looks like and where its box is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,6 +19,9 @@ from .labelled import LabelledScene
 WAVES = 8  # sines and cosines of a number of a box
 INPUTS = WIDTH + 4 * 2 * WAVES
 MODEL = 96
+
+N = TypeVar("N", bound=nn.Module)
+Clip = tuple[NDArray[np.int64], NDArray[np.int64]]  # rows (N,) of detections, and their places in time (N,)
 
 
 class Tokens(nn.Module):
@@ -42,16 +47,6 @@ class Tokens(nn.Module):
         return torch.from_numpy(np.concatenate([look, place], 1).astype(np.float32))
 
 
-def taught_tokens(
-    scenes: Sequence[LabelledScene], steps: int, seed: int, progress: Progress
-) -> tuple[dict[str, Tensor], list[Tensor]]:
-    """Teach the crop network; returns its weights and the inputs of all detections of each scene."""
-    tokens = Tokens()
-    tokens.appearance = teach_appearance(scenes, steps, seed, progress)
-    state: dict[str, Tensor] = tokens.appearance.state_dict()
-    return state, [tokens.inputs(s.rig, s.detections, s.crops) for s in scenes]
-
-
 class Attend(nn.Module):
     """Attention from one set of vectors to another, with a mask, and a layer behind it; four heads, norms before."""
 
@@ -70,7 +65,7 @@ class Attend(nn.Module):
         return out
 
 
-def clip_rows(scene: LabelledScene, camera: int | None, start: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+def clip_rows(scene: LabelledScene, camera: int | None, start: int, length: int) -> Clip:
     """Rows of known animals in ``length`` frames from ``start`` on, of one camera or all, and their place in time."""
     rows = [scene.rows(t, camera) for t in range(start, start + length)]
     time = np.repeat(np.arange(length), [len(r) for r in rows])
@@ -85,6 +80,51 @@ def descend(net: nn.Module, optimiser: torch.optim.Optimizer, loss: Tensor) -> N
     torch.autograd.backward(loss)
     nn.utils.clip_grad_norm_(net.parameters(), 1.0)
     optimiser.step()
+
+
+def teach_on_clips(
+    make: Callable[[], N],
+    scenes: Sequence[LabelledScene],
+    steps: tuple[int, int],
+    seed: int,
+    length: int,
+    progress: Progress,
+    loss: Callable[[N, LabelledScene, Tensor, Clip, np.random.Generator], Tensor],
+    views: bool = True,
+) -> N:
+    """Teach the crop network, then a network on clips of `length` frames, a clip a step.
+
+    Parameters
+    ----------
+    make : a fresh network whose ``tokens`` are `Tokens`.
+    scenes : of the train split.
+    steps : of the crop network, and of the network after it.
+    seed : of weights and draws.
+    progress : called with steps done and steps in all.
+    loss : of a network, a scene, the inputs (N, INPUTS) of a clip, its rows and places in time, and random numbers.
+    views : a clip is of one camera, drawn; else of all.
+    """
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    first, then = steps
+    appearance = teach_appearance(scenes, first, seed, lambda d, _: progress(d, first + then))
+    net = make()
+    tokens = net.tokens
+    assert isinstance(tokens, Tokens)
+    tokens.appearance.load_state_dict(appearance.state_dict())
+    inputs = [tokens.inputs(s.rig, s.detections, s.crops) for s in scenes]
+    optimiser = torch.optim.AdamW(net.parameters(), 5e-4)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, then)
+    for step in range(then):
+        k = int(rng.integers(len(scenes)))
+        scene = scenes[k]
+        start = int(rng.integers(scene.frames - length))
+        clip = clip_rows(scene, int(rng.integers(len(scene.rig))) if views else None, start, length)
+        if len(clip[0]):
+            descend(net, optimiser, loss(net, scene, inputs[k][clip[0]], clip, rng))
+        schedule.step()
+        progress(first + step + 1, first + then)
+    return net.eval()
 
 
 def log_none(score: Tensor, none: Tensor) -> Tensor:
