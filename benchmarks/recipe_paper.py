@@ -1,37 +1,55 @@
-"""How recipe `paper` does, along its training, on the schools it saw and on others of the same scenes.
+"""How recipe `paper` does, along its training, on the schools it saw, on others of the same scenes, on test scenes.
 
 ``python benchmarks/recipe_paper.py FILE.training --seen FOLDER --unseen FOLDER [--out docs/results/recipe_paper.md]``;
-each folder holds the train scenes (``trackfish3d simulate synfish --seed-offset``), and ``FILE.training`` is what
-``trackfish3d train seen/train? --recipe paper --out FILE.safetensors`` left. Truth is read for scores alone.
+`--seen` holds all scenes (``trackfish3d simulate synfish``), `--unseen` other schools of the train scenes
+(``--seed-offset 20``), and ``FILE.training`` is what ``trackfish3d train seen/train? --recipe paper --out
+FILE.safetensors`` left. Truth is read for scores alone.
 """
 
 import argparse
 import csv
+import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from label_free import GATE, recordings_of, tracked
+from label_free import GATE, recordings_of
 from trackfish3d.core.files import atomic_path
 from trackfish3d.evaluation import evaluate
+from trackfish3d.methods.base import Method
 from trackfish3d.methods.registry import make_method
 from trackfish3d.recordings import Recording
 
+Scores = list[tuple[float, float]]  # MOTA and IDF1 of each school
 
-def by_method(name: str, schools: list[Path]) -> tuple[float, float]:
-    """Mean MOTA and IDF1 of a method that has no network."""
-    found = []
-    for folder in schools:
-        r = Recording.open(folder)
-        tracks = make_method(name, {}).resolve(r.rig, r.detections).track(r.rig, r.detections, r.fps).tracks
-        truth = r.truth
-        assert truth is not None
-        s = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)
-        found.append((s.clear.mota, s.identity.idf1))
-    mota, idf1 = np.mean(found, axis=0)
-    return float(mota), float(idf1)
+
+def scored(recording: Recording, method: Method) -> tuple[float, float]:
+    """MOTA and IDF1 of a method on a recording."""
+    t = method.resolve(recording.rig, recording.detections).track(recording.rig, recording.detections, recording.fps)
+    tracks, truth = t.tracks, recording.truth
+    assert truth is not None
+    s = evaluate(truth.frame, truth.identity, truth.position, tracks.frame, tracks.track, tracks.position, GATE)
+    return s.clear.mota, s.identity.idf1
+
+
+def by_method(name: str, schools: list[Path]) -> Scores:
+    """Scores of a method that has no network."""
+    return [scored(Recording.open(folder), make_method(name, {})) for folder in schools]
+
+
+def by_model(model: Path, schools: list[Path]) -> Scores:
+    """Scores of method `paper` with a network."""
+    return [scored(Recording.open(folder), make_method("paper", {"model": str(model)})) for folder in schools]
+
+
+def cells(score: Callable[[list[Path]], Scores], kinds: list[list[Path]]) -> list[str]:
+    """Means over the schools of each kind, and MOTA of each school of the last."""
+    found = [score(schools) for schools in kinds]
+    means = [np.mean(f, axis=0) for f in found]
+    return [*(f"{100 * m:.1f} ({100 * i:.1f})" for m, i in means), ", ".join(f"{100 * m:.1f}" for m, _ in found[-1])]
 
 
 def main() -> None:
@@ -41,32 +59,35 @@ def main() -> None:
     parser.add_argument("--unseen", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper.md"))
     args = parser.parse_args()
-    seen, unseen = (
-        [p for p in recordings_of([folder]) if p.name.startswith("train")] for folder in (args.seen, args.unseen)
-    )
+    kinds = [
+        [p for p in recordings_of([folder]) if p.name.startswith(start)]
+        for folder, start in ((args.seen, "train"), (args.unseen, "train"), (args.seen, "test"))
+    ]
     with (args.training / "log.csv").open(encoding="utf-8") as stream:
         log = {int(row["epoch"]): row for row in csv.DictReader(stream)}
     best = min(log, key=lambda n: (n <= 100, float(log[n]["loss"])))
     models = {int(p.stem.split("_")[1]): p for p in args.training.glob("epoch_*.safetensors")}
+    settings = json.loads((args.training / "settings.json").read_text(encoding="utf-8"))
     lines = [
         "# Recipe paper, to the letter",
         "",
         f"Made by `python benchmarks/recipe_paper.py {shlex.join(sys.argv[1:])}`. One consecutive pair a step, AdamW "
-        f"1e-4, {max(log)} epochs over the eight train scenes, the first 100 with the association loss alone; the "
-        f"lowest training loss was that of epoch {best}. Means over eight schools, gate 1.0.",
+        f"1e-4, seed {settings['seed']}, {max(log)} of {settings['epochs']} epochs so far, eight train scenes, "
+        f"the first 100 with the association loss alone; the lowest training loss was that of epoch {best}. MOTA %, in "
+        "brackets IDF1, means over eight train schools or six test schools, gate 1.0. Test scenes are looked at to "
+        "report, not to choose an epoch.",
         "",
-        "| | training loss: association | contrastive | temporal | MOTA % (IDF1) on schools it saw | on others of the "
-        "same scenes |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| | training loss: association | contrastive | temporal | schools it saw | others of the same scenes | test "
+        "scenes | test1 to test6 |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for epoch, model in sorted(models.items()):
         losses = [f"{float(log[epoch][k]):.3f}" for k in ("association", "contrastive", "temporal")]
-        scores = [f"{100 * m:.1f} ({100 * i:.1f})" for m, i in (tracked(model, s, 0) for s in (seen, unseen))]
-        lines.append(f"| epoch {epoch} | {' | '.join(losses + scores)} |")
+        lines.append(f"| epoch {epoch} | {' | '.join(losses + cells(lambda s, m=model: by_model(m, s), kinds))} |")
         print(lines[-1], flush=True)
     for name in ("sort3d", "joint"):
-        scores = [f"{100 * m:.1f} ({100 * i:.1f})" for m, i in (by_method(name, s) for s in (seen, unseen))]
-        lines.append(f"| `{name}`, which learns nothing | | | | {' | '.join(scores)} |")
+        found = cells(lambda s, n=name: by_method(n, s), kinds)
+        lines.append(f"| `{name}`, which learns nothing | | | | {' | '.join(found)} |")
     with atomic_path(args.out) as temporary:
         temporary.write_text("\n".join([*lines, ""]), encoding="utf-8")
 

@@ -5,7 +5,9 @@
 Warm-up, with the association loss alone, is the same for all rows but the one without attention, so it is done once
 (``warmup.safetensors``, and ``warmup_mlp.safetensors``), and every row goes on from there with its own losses for as
 many epochs. Each network is ``FOLDER/<row>.safetensors``, named as the rows of the paper's tables; ``trackfish3d
-benchmark ablation --models FOLDER`` then scores them on the test scenes. A run that was stopped goes on where it was.
+benchmark ablation --models FOLDER`` then scores them on the test scenes. With ``FOLDER/models/features`` (made by
+``benchmarks/visual_features.py``) a network that sees those features beside the geometric ones is trained as well, its
+warm-up too. A run that was stopped goes on where it was.
 """
 
 import argparse
@@ -20,6 +22,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "without_both": ("contrastive", "temporal"),
     "mlp_only": ("transformer",),
 }
+VISUAL = "plus_DINOv3"  # the paper's row; ours has another image network
 PROGRAM = [sys.executable, "-m", "trackfish3d"]
 
 
@@ -34,13 +37,17 @@ def main() -> None:
     args = parser.parse_args()
     models = args.out / "models"
 
-    def train(model: Path, epochs: int, warmup: int, without: tuple[str, ...], start: Path | None) -> None:
+    def train(
+        model: Path, epochs: int, warmup: int, without: tuple[str, ...], start: Path | None, visual: bool = False
+    ) -> None:
         if model.exists():
             return
         command = [*PROGRAM, "train", *args.recordings, "--out", model]
         command += ["--set", f"epochs={epochs}", "--set", f"warmup_epochs={warmup}"]
         command += [] if start is None else ["--start", start]
         command += [x for part in without for x in ("--without", part)]
+        if visual:
+            command += [x for r in args.recordings for x in ("--features", models / "features" / f"{r.name}.npz")]
         command += [x for setting in args.set for x in ("--set", setting)]
         subprocess.run([str(c) for c in command], check=True)
 
@@ -49,6 +56,10 @@ def main() -> None:
         warm = args.out / ("warmup_mlp.safetensors" if attention else "warmup.safetensors")
         train(warm, args.warmup, args.warmup, attention, None)
         train(models / f"{name}.safetensors", args.epochs, 0, without, warm)
+    if (models / "features").is_dir():
+        warm = args.out / "warmup_visual.safetensors"
+        train(warm, args.warmup, args.warmup, (), None, visual=True)
+        train(models / f"{VISUAL}.safetensors", args.epochs, 0, (), warm, visual=True)
     command = [*PROGRAM, "benchmark", "ablation", "--models", models, "--out", args.out / "results", "--workers", "1"]
     command += ["--data", args.data] if args.data else []
     subprocess.run([str(c) for c in command], check=True)

@@ -117,7 +117,7 @@ def _track(job: Job, source: Recording) -> tuple[Tracks, dict[str, Any], float |
         start = time.process_time()
         tracks = track_oracle(rig, detections, truth, settings)
         return tracks, settings.model_dump(mode="json"), time.process_time() - start
-    given = variant.settings | _crops_of(variant, source)
+    given = variant.settings | _crops_of(variant, source) | _features_of(variant, job.scene)
     method = make_method(variant.method, given)
     if not given.keys() & {"features", "crops"}:  # such a file is of all detections, not of a few
         method.track(rig, few, source.fps)
@@ -132,6 +132,20 @@ def _crops_of(variant: Variant, source: Recording) -> dict[str, Any]:
     path = source.folder / CROPS
     wanted = "crops" in setting_names(method_class(variant.method).Settings) and "crops" not in variant.settings
     return {"crops": str(path)} if wanted and path.is_file() else {}
+
+
+def _features_of(variant: Variant, scene: str) -> dict[str, Any]:
+    """Features of a scene's detections that stand beside a network, ``features/SCENE.npz``, if it takes such."""
+    model = variant.settings.get("model")
+    if variant.method != "paper" or model is None or "features" in variant.settings:
+        return {}
+    path = Path(model).parent / "features" / f"{scene}.npz"
+    if not path.is_file():
+        return {}
+    from ..methods.paper.checkpoint import load_model
+    from ..methods.paper.features import GEOMETRIC
+
+    return {"features": str(path)} if load_model(model)[0].settings.raw_features > GEOMETRIC else {}
 
 
 def _first_frames(detections: Detections, count: int) -> Detections:
