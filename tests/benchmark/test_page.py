@@ -75,3 +75,45 @@ def test_figures_are_drawn(school, tmp_path):
     ]
     for path in drawn:
         assert np.ptp(imread(path)) > 0.3
+
+
+def test_sections_about_the_network_have_the_papers_numbers_beside(tmp_path):
+    pytest.importorskip("torch")
+    from trackfish3d.benchmark.page import network_sections as network
+
+    budget = "".join(network.budget().parts)
+    assert "579457 <span>(579457)</span>" in budget
+    assert "655105 <span>(655105)</span>" in budget
+    settings = "".join(network.hyperparameters().parts)
+    assert "0.07 <span>(0.07)</span>" in settings
+    assert "400 <span>(400)</span>" in settings
+    entries = "".join(network.attention().parts)
+    assert "8100 <span>(8100)</span>" in entries
+    zef = results(("hungarian", "paper", network.NOISY), ("02", "04"))
+    sort = "".join(network.sort3d(results(("sort3d",)), zef).parts)
+    assert "50.0 <span>(87.7)</span>" in sort  # ours and the paper's
+    assert "<td><span>(83.5)</span></td>" in sort  # Hungarian was not run on SynFish
+    assert "50.0 <span>(81.1)</span>" in sort
+    assert "50.0 <span>(66.8)</span>" in "".join(network.training_noise(zef).parts)
+    assert "Quoted" in "".join(network.training_noise([]).parts)
+
+
+def test_features_beside_a_network_are_given_to_it_alone_if_it_takes_them(tmp_path):
+    pytest.importorskip("torch")
+    from trackfish3d.benchmark.jobs import _features_of
+    from trackfish3d.benchmark.variants import Variant
+    from trackfish3d.methods.paper.checkpoint import save_model
+    from trackfish3d.methods.paper.network import TrackFishNet
+    from trackfish3d.methods.paper.settings import ModelSettings
+
+    (tmp_path / "features").mkdir()
+    np.savez(tmp_path / "features" / "test1.npz", features=np.zeros((3, 2)))
+    save_model(TrackFishNet(ModelSettings(layers=1)), tmp_path / "full.safetensors", 3)
+    save_model(TrackFishNet(ModelSettings(layers=1, raw_features=11)), tmp_path / "plus_DINOv3.safetensors", 3)
+    plain, seeing = (
+        Variant(n, "paper", {"model": str(tmp_path / f"{n}.safetensors")}) for n in ("full", "plus_DINOv3")
+    )
+    assert _features_of(plain, "test1") == {}
+    assert _features_of(seeing, "test1") == {"features": str(tmp_path / "features" / "test1.npz")}
+    assert _features_of(seeing, "test2") == {}
+    assert _features_of(Variant("joint", "joint", {}), "test1") == {}

@@ -1,6 +1,5 @@
 """Run everything that the page shows, each part resumable, and write the page."""
 
-import resource
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,12 +19,13 @@ from ...recordings import Recording, read_tracks
 from ...synfish.scenes import benchmark_scenes
 from ..audit import run_audit
 from ..jobs import in_parallel
-from ..paper import COLUMNS, SYNFISH_TEST, paper_results
+from ..paper import SYNFISH_TEST, paper_results
 from ..plots import plot_mota_over_fish
 from ..rivals.teaching import rival_names, scene_crops
 from ..scenes import prepare
 from ..suites import GATE_SYNFISH, Suite, make_suite, prepare_scenes, run_suite
 from . import figures
+from . import network_sections as network
 from . import paper_tables as tables
 from .document import Section, beside, write_page
 
@@ -37,13 +37,13 @@ COLUMNS_DRAWN = {
     "rest": "ReST",
     "joint": "joint",
 }
-FISH = (16, 30, 32, 64, 100)
 
 
 @dataclass(frozen=True)
 class PaperRun:
     """What to run: ``seeds`` schools of a scene; ``zef`` the folder of 3D-ZeF; ``models`` networks of the ablations;
-    ``model`` the network of method paper, ``zef_model`` that for two cameras.
+    ``model`` the network of method paper, ``zef_model`` that for two cameras, ``zef_noisy_model`` the same taught
+    before disturbed cameras.
     """
 
     out: Path
@@ -53,6 +53,7 @@ class PaperRun:
     models: Path | None = None
     model: Path | None = None
     zef_model: Path | None = None
+    zef_noisy_model: Path | None = None
 
 
 def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
@@ -66,9 +67,6 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     """
     run.out.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    families = Section("Families of methods").table(
-        ("", "identity labels", "looks at pictures", "how 3D comes about"), _FAMILY_ROWS
-    )
     synfish, folders = _synfish(run, done)
     good = [r for r in synfish if "error" not in r]
     average = tables.average(Section("SynFish test scenes, average"), good)
@@ -79,7 +77,7 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     first = {s: folders[s] for s in SYNFISH_TEST}
     drawn = figures.trajectories(first, good, run.out / "synfish", COLUMNS_DRAWN, run.out / "trajectories.png")
     paths = Section("Trajectories of all scenes, from above").picture(drawn, run.out)
-    zef = _zef(run, done)
+    zef, zef_results = _zef(run, done)
     pigeons = tables.pigeons(Section("Pigeons"))
     ablation = _ablation(run, done)
     embedded = _embeddings(run, folders["test4"])
@@ -94,8 +92,10 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
         Section("Thirty fish"), _suite(run, "density", (*GEOMETRIC[:1], "paper", "joint"), done, ("thirty",))
     )
     sections = [
-        families, average, over_fish, paths, zef, pigeons, ablation, embedded, statistics, scenes, weights, calibration,
-        detection, _runtime(run, good), anomaly, dense, _attention(), audit, _training_noise(),
+        network.families(), average, over_fish, paths, zef, pigeons, ablation, embedded, network.budget(),
+        network.hyperparameters(), statistics, scenes, weights, calibration, detection,
+        network.runtime(run.model or shipped_model(), good), anomaly, network.sort3d(good, zef_results), dense,
+        network.attention(), audit, network.training_noise(zef_results),
     ]  # fmt: skip
     words = (
         f"Made by `{command}` with trackfish3d {__version__}, {run.seeds} school(s) of each scene, in "
@@ -108,18 +108,6 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     path = run.out / "paper.html"
     write_page(path, "The paper's tables and figures, and ours", words, sections)
     return path
-
-
-_FAMILY_ROWS = (
-    ("Hungarian, greedy", "no", "no", "association by geometry, triangulated, nearest neighbours"),
-    ("3D-SORT", "no", "no", "association by geometry, triangulated, Kalman filter"),
-    ("Self-MVA", "no", "boxes only", "learned association, triangulated, nearest neighbours"),
-    ("ASNet", "across views", "yes", "learned association, triangulated, nearest neighbours"),
-    ("SambaMOTR, MOTIP", "over time", "yes", "2D tracks of each view, views matched once, triangulated"),
-    ("ReST, MCTR", "across views and time", "yes", "2D tracks with identities of all views, triangulated"),
-    ("TrackFish3D", "no", "no", "learned grouping, triangulated, learned linking"),
-    ("joint", "no", "no", "one assignment over views and tracks a frame"),
-)
 
 
 def _suite(
@@ -155,21 +143,26 @@ def _synfish(run: PaperRun, done: TaskProgress) -> tuple[list[dict[str, Any]], d
     return run_suite(suite, out, run.workers, done), folders
 
 
-def _zef(run: PaperRun, done: TaskProgress) -> Section:
+def _zef(run: PaperRun, done: TaskProgress) -> tuple[Section, list[dict[str, Any]]]:
     section = Section("3D-ZeF")
     if run.zef is None:
-        return section.say("Not run: give --data FOLDER with 3D-ZeF, or set TRACKFISH3D_DATA.")
+        return section.say("Not run: give --data FOLDER with 3D-ZeF, or set TRACKFISH3D_DATA."), []
     methods = ["hungarian", "greedy", "sort3d", *(["paper"] if run.zef_model else []), "joint"]
+    if run.zef_noisy_model:
+        methods.append(f"{network.NOISY}=paper:model={run.zef_noisy_model}")
     suite: Suite = make_suite("zef", methods, None, run.zef, model=run.zef_model)
     results = [r for r in run_suite(suite, run.out / "zef", run.workers, done) if "error" not in r]
-    section = tables.zef(section, results)
+    section = tables.zef(section, [r for r in results if r["label"] != network.NOISY])
     section.say(
         "The YOLOX detections of heads that come with 3D-ZeF, rays refracted at the water, a gate of 0.5 cm; the paper "
         "has its own detections, a pinhole model and part of the frames. published-* are tracks of other groups."
     )
     if run.zef_model is None:
         section.say("No row of method paper: the shipped network is for three cameras; give one with --zef-model.")
-    return section
+    folders = prepare_scenes(suite, run.out / "zef", run.workers, done)
+    drawn = {label: name for label, name in COLUMNS_DRAWN.items() if any(r["label"] == label for r in results)}
+    picture = figures.trajectories(folders, results, run.out / "zef", drawn, run.out / "trajectories_zef.png")
+    return section.picture(picture, run.out), results
 
 
 def _ablation(run: PaperRun, done: TaskProgress) -> Section:
@@ -246,60 +239,3 @@ def _anomaly(run: PaperRun) -> Section:
     section.table(("F1 %", "Isolation Forest", "LOF", "z-score", "consensus"), rows)
     picture = figures.sick_features(recording, tracks, sick, run.out / "anomaly.png")
     return section.picture(picture, run.out).say("Scene sick, tracks of method joint, windows of three frames.")
-
-
-def _runtime(run: PaperRun, results: Sequence[dict[str, Any]]) -> Section:
-    published = paper_results()["runtime_A100"]
-    mine = [r for r in results if r["label"] == "paper" and r["seconds"] is not None]
-    ms = 1000 * sum(r["seconds"] for r in mine) / max(sum(r["frames"] for r in mine), 1)
-    from ...methods.paper.checkpoint import load_model
-
-    net, _ = load_model(run.model or shipped_model())
-    parameters = sum(p.numel() for p in net.parameters())
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-    section = Section("Runtime").table(
-        ("", "one thread of this machine", "paper, A100"),
-        [
-            ["parameters", f"{parameters}", f"({published['parameters']})"],
-            ["inference, CPU ms a frame", f"{ms:.1f}", f"({published['inference_ms_per_frame']})"],
-            ["peak memory, GB", f"{peak:.2f}, all of the process", f"({published['gpu_memory_gb']}, of the GPU)"],
-            ["training, hours", "see docs/training.md", f"({published['training_hours']})"],
-        ],
-    )
-    rows = []
-    for label in dict.fromkeys(r["label"] for r in results):
-        by = [r for r in results if r["label"] == label and r["seconds"] is not None]
-        rows.append([label, f"{1000 * sum(r['seconds'] for r in by) / max(sum(r['frames'] for r in by), 1):.1f}"])
-    return section.table(("CPU ms a frame, test scenes, after detection and crops", ""), rows)
-
-
-def _attention() -> Section:
-    """Attention entries by number of fish, and the time of the network alone."""
-    import torch
-
-    from ...methods.paper.network import TrackFishNet
-
-    net = TrackFishNet().eval()
-    rows = []
-    for fish in FISH:
-        n = 3 * fish
-        raw = torch.rand(1, n, 9)
-        with torch.inference_mode():
-            net(raw, torch.ones(1, n, dtype=torch.bool))
-            begin = time.process_time()
-            for _ in range(5):
-                net(raw, torch.ones(1, n, dtype=torch.bool))
-        rows.append([str(fish), str(n), f"{n * n}", f"{200 * (time.process_time() - begin):.1f}"])
-    return Section("Attention over the number of fish").table(
-        ("fish", "detections a frame", "attention entries", "network, CPU ms a frame"), rows
-    )
-
-
-def _training_noise() -> Section:
-    published = paper_results()["zef_training_calibration_noise"]
-    rows = [[n, *(f"({row[c[0]]:.1f})" for c in COLUMNS)] for n, row in published.items()]
-    section = Section("Calibration noise while training, 3D-ZeF").table(("Quoted", *tables.HEADS), rows)
-    return section.say(
-        "Ours, by recipe fast, in docs/results/paper_real.md: train with --calibration-noise 0.1 and give the networks "
-        "to --zef-model."
-    )

@@ -241,6 +241,9 @@ def paper(
     data: ZefData = None,
     model: Model = None,
     zef_model: Annotated[Path | None, typer.Option("--zef-model", help="Network of method paper for 3D-ZeF.")] = None,
+    zef_noisy_model: Annotated[
+        Path | None, typer.Option("--zef-noisy-model", help="The same, taught before disturbed cameras.")
+    ] = None,
     models: Annotated[
         Path | None, typer.Option("--models", help="Folder of networks without a part, as of ablation.")
     ] = None,
@@ -255,7 +258,7 @@ def paper(
         if data is not None:
             raise
         zef_data = None
-    run = PaperRun(out, workers, 1 if quick else 3, zef_data, models, model, zef_model)
+    run = PaperRun(out, workers, 1 if quick else 3, zef_data, models, model, zef_model, zef_noisy_model)
     with Bars("starting") as bars:
         page = benchmark_paper(run, _command(), bars.in_turn)
     print(page)
