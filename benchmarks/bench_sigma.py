@@ -95,7 +95,8 @@ def compare(recording: Recording, marked: bool) -> Result:
     error = np.where(right[:, None], at - true[row, who], np.nan)
     fps = recording.fps
     pace, turn = speed(velocity) * fps, turning_rad(velocity, acceleration) * fps
-    z = {"position": (error / get[f"sigma_position_{unit}"][:, None]).ravel()}
+    sigma = np.column_stack([get[f"sigma_{a}_{unit}"] for a in "xyz"])
+    z = {"position": (error / sigma).ravel()}
     measured = {"speed": (pace, f"speed_{unit}_per_s"), "turning": (turn, "turning_rad_per_s")}
     for name, (known, column) in measured.items():
         z[name] = np.where(right, get[column] - known[row, who], np.nan) / get[f"sigma_{column}"]

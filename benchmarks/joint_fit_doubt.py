@@ -2,13 +2,15 @@
 
     OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
 
-Tracks crowded schools that no test and no other fit has, and 3D-ZeF 01 and 03, looks up in the truth where tracks
-changed animals, and prints `WEIGHTS` of the joint method's `confidence` with how well the curve holds. An event is
-between two frames in which the truth knows the track, so that one of the moments between is to blame, and which is
-not known: its likelihood is that of at least one. Finished scenes in the work folder are not run again.
+Tracks crowded schools that no test has, draws of the tuning half of `crowd`, 3D-ZeF 01 and 03 and CMC1, looks up in
+the truth where tracks changed animals, and prints `WEIGHTS` of the joint method's `confidence` with how well the curve
+holds. An event is between two frames in which the truth knows the track, so that one of the moments between is to
+blame, and which is not known: its likelihood is that of at least one. Finished scenes in the work folder are not run
+again.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +20,11 @@ from scipy.special import expit
 
 import trackfish3d.methods.joint.method as joint_method
 from joint_doubt import binned, events_of, runs_of, true_identity
+from trackfish3d.benchmark.crowded.cmc import cmc_folder, write_people
+from trackfish3d.benchmark.crowded.crowd import half_of, scene_number, write_crowd
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.core.files import atomic_path
+from trackfish3d.evaluation.oracle import shown_by
 from trackfish3d.methods.joint.fit.canonical import Canonical
 from trackfish3d.methods.joint.refinement.confidence import Moments
 from trackfish3d.methods.joint.refinement.refine import Refined
@@ -30,13 +35,11 @@ from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-CROWDS = (
-    ("thirty", 30), ("thirty", 45), ("thirty", 60), ("train8", 40), ("train8", 60), ("train5", 60), ("train3", 40),
-)  # fmt: skip
+CROWDS = (("thirty", 30), ("thirty", 36), ("train8", 16), ("train8", 24), ("train5", 24), ("train3", 24))
 """Scenes, and how many fish swim in their water."""
-SEEDS = range(40, 45)
-LARGE = ("hundred", 140)
-LARGE_SEEDS = (40,)
+SEEDS = range(40, 44)
+DRAWS = half_of("tune")[:12]
+REAL = ("zef01", "zef03", "CMC1-visible", "CMC1-whole")
 
 
 def mended_tracks(recording: Recording) -> Refined:
@@ -101,34 +104,46 @@ def charged(chance: Array, event: Ints) -> NDArray[np.bool_]:
     return out
 
 
-def scene_moments(base: str, fish: int, seed: int, work: Path) -> tuple[Array, Ints, int]:
-    """`blame` of one school, kept in the work folder."""
-    path = work / f"{base}x{fish}-{seed}.npz"
+def moments_of(name: str, work: Path) -> tuple[Array, Ints, int]:
+    """`blame` of a recording of this name, kept in the work folder."""
+    path = work / f"{name}.npz"
     if not path.exists():
-        folder = work / path.stem
+        folder = work / name
         if not (folder / "recording.toml").is_file():
-            write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": fish}), folder, seed_offset=seed)
+            write_named(name, folder)
         keep_moments(Recording.open(folder), path)
     with np.load(path) as kept:
         return kept["features"], kept["event"], int(kept["count"])
 
 
-def zef_moments(sequence: str, work: Path) -> tuple[Array, Ints, int]:
-    """`blame` of one sequence of 3D-ZeF, kept in the work folder."""
-    path = work / f"zef{sequence}.npz"
-    if not path.exists():
-        folder = work / path.stem
-        if not (folder / "recording.toml").is_file():
-            write_sequence(sequence, zef_folder(None), folder)
-        keep_moments(Recording.open(folder), path)
-    with np.load(path) as kept:
-        return kept["features"], kept["event"], int(kept["count"])
+def write_named(name: str, folder: Path) -> None:
+    """Write a recording: ``SCENExFISH-SEED``, a draw of crowd, a sequence of 3D-ZeF, or people."""
+    if name.startswith("zef"):
+        write_sequence(name[3:], zef_folder(None), folder)
+    elif name.startswith("CMC"):
+        write_people(name, cmc_folder(None), folder)
+    elif name.startswith("crowd"):
+        write_crowd(scene_number(name), folder)
+    else:
+        base, _, rest = name.rpartition("x")
+        fish, _, seed = rest.partition("-")
+        write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": int(fish)}), folder, seed_offset=int(seed))
+
+
+def shown_truth(recording: Recording) -> Truth:
+    """Truth that says which detection shows whom: where it does not, by its points' pixels."""
+    truth = recording.truth
+    assert truth is not None
+    if truth.detection is not None:
+        return truth
+    pixel = np.stack([camera.project(truth.position) for camera in recording.rig], axis=1)
+    truth = replace(truth, u=pixel[..., 0], v=pixel[..., 1], cameras=recording.rig.names)
+    return replace(truth, detection=shown_by(truth, recording.detections))
 
 
 def keep_moments(recording: Recording, path: Path) -> None:
     """Write `blame` of a recording to a file."""
-    assert recording.truth is not None
-    features, event, count = blame(mended_tracks(recording), recording.truth, len(recording.detections))
+    features, event, count = blame(mended_tracks(recording), shown_truth(recording), len(recording.detections))
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez(file, features=features, event=event, count=count)
     print(f"{path.stem}: {len(event)} moments, {count} events", flush=True)
@@ -139,25 +154,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder that keeps schools and their moments")
     parser.add_argument("--seeds", type=int, default=len(SEEDS), help="schools of each crowd")
-    parser.add_argument("--without-zef", action="store_true", help="leave 3D-ZeF 01 and 03 out")
+    parser.add_argument("--without-real", action="store_true", help="leave 3D-ZeF 01 and 03 and CMC1 out")
     given = parser.parse_args()
     work: Path = given.work
     work.mkdir(parents=True, exist_ok=True)
-    sequences = () if given.without_zef else ("01", "03")
-    schools = [(*crowd, seed) for seed in SEEDS[: given.seeds] for crowd in CROWDS]
-    schools += [(*LARGE, seed) for seed in LARGE_SEEDS if given.seeds == len(SEEDS)]
+    real = () if given.without_real else REAL
+    schools = [*(f"{base}x{fish}-{seed}" for seed in SEEDS[: given.seeds] for base, fish in CROWDS), *DRAWS]
     parts = []
     begun = 0
-    found = [scene_moments(*school, work) for school in schools] + [zef_moments(s, work) for s in sequences]
+    found = [moments_of(name, work) for name in (*real, *schools)]
     for features, event, count in found:
         parts.append((features, np.where(event >= 0, event + begun, -1)))
         begun += count
     features, event = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
     weights = fit_weights(features, event)
     chance = expit(features @ weights)
-    print(
-        f"{len(schools)} schools, {len(sequences)} sequences, {len(event)} moments, {begun} events, of which", end=" "
-    )
+    print(f"{len(schools)} schools, {len(real)} films, {len(event)} moments, {begun} events, of which", end=" ")
     print(f"{begun - len(np.unique(event[event >= 0]))} have no moment")
     print("WEIGHTS =", np.array2string(weights, precision=3, separator=", "))
     count, claimed, happened = binned(chance, charged(chance, event))

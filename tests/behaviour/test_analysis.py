@@ -7,7 +7,7 @@ from trackfish3d.behaviour.analysis import World, analyse, world_of
 from trackfish3d.behaviour.settings import AnalysisSettings
 from trackfish3d.behaviour.streaming import blocks as blocks_module
 from trackfish3d.behaviour.streaming.blocks import TrackSource, blocks
-from trackfish3d.behaviour.streaming.first_pass import survey
+from trackfish3d.behaviour.streaming.first_pass import lasting_speed, survey
 from trackfish3d.cameras import Camera, CameraRig, Interface
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Tracks, write_table
@@ -167,7 +167,7 @@ def test_odd_tracks_are_analysed_without_complaint(kind):
 @pytest.mark.parametrize("position", [np.zeros((0, 3)), np.full((2, 3), np.nan)])
 def test_nothing_to_measure_is_said(position):
     tracks = Tracks.build(np.arange(len(position)), np.zeros(len(position)), position)
-    assert survey(TrackSource(tracks)) is None
+    assert survey(TrackSource(tracks), 30.0) is None
     with pytest.raises(InputError, match="no track point"):
         analyse(tracks, WORLD)
 
@@ -208,3 +208,15 @@ def test_zebrafish_tracks_agree_with_their_truth(real_data):
         medians[name] = [np.nanmedian(column(tables["points"], c)) for c in columns]
     true, found = medians.values()
     assert found == pytest.approx(true, rel=0.1)
+
+
+def test_many_starts_do_not_raise_what_counts_as_fast():
+    """Starts of 12 frames in every 60 are a fifth of all frames; animals that rest and swim for seconds swim."""
+    speed = np.full((600, 4), 0.04)
+    for first in range(20, 600, 60):
+        speed[first : first + 12] = 0.4
+    assert np.nanquantile(lasting_speed(speed, 200.0), 0.9) == pytest.approx(0.04)
+    resting = np.where((np.arange(600) // 100 % 2 == 0)[:, None], 0.0, np.full((600, 4), 0.4))
+    assert np.nanquantile(lasting_speed(resting, 200.0), 0.9) == pytest.approx(0.4)
+    resting[:, 1] = np.nan
+    assert np.isnan(lasting_speed(resting, 200.0)[:, 1]).all()

@@ -55,7 +55,7 @@ def test_points_that_were_smoothed_before_keep_the_errors_their_covariances_tell
         noise = fit_noise(position, covariance)
         assert noise.scale < 0.3  # scatter tells next to nothing of the error
         found = smooth(position, covariance, noise=noise)
-        one, two = inside(found.position - true, found.sigma.position[..., None])
+        one, two = inside(found.position - true, found.sigma.position)
         assert 0.58 < one < 0.82
         assert two > 0.9
         one, two = inside(speed(found.velocity) - speed(np.gradient(true, axis=0)), found.sigma.speed)
@@ -79,7 +79,7 @@ def test_points_as_measured_are_smoothed_and_known_the_better_for_it():
     true = wandering(fish=6, frames=300, seed=5)
     given = np.broadcast_to(NOISE**2 * np.eye(3), (300, 6, 3, 3))
     found = smooth(true + rng.normal(0, NOISE, true.shape), given)
-    one, two = inside(found.position - true, found.sigma.position[..., None])
+    one, two = inside(found.position - true, found.sigma.position)
     assert 0.5 < one < 0.8
     assert two > 0.85
     assert np.median(found.sigma.position) < 0.8 * NOISE
@@ -106,3 +106,15 @@ def test_honest_independent_points_have_no_lasting_error():
 def test_running_mean_is_that_of_what_is_known():
     values = np.array([[1.0], [np.nan], [3.0], [8.0], [np.nan]])
     assert running_mean(values, 3)[:, 0] == pytest.approx([1.0, 2.0, 5.5, 5.5, 8.0])
+
+
+def test_velocities_that_the_tracker_knows_are_taken_at_its_word():
+    """An offset that stays is in the covariance of positions and moves nothing."""
+    t = np.arange(200.0)
+    path = np.stack([0.1 * t, np.sin(0.02 * t), 0 * t], axis=-1)[:, None]
+    wide = np.broadcast_to(4.0 * np.eye(3), (200, 1, 3, 3))
+    told = smooth(path, wide, sigma_velocity=np.full((200, 1), 0.003))
+    guessed = smooth(path, wide)
+    assert told.sigma.speed == pytest.approx(0.003, rel=0.05)
+    assert np.median(guessed.sigma.speed) > 0.003
+    np.testing.assert_allclose(told.sigma.position, guessed.sigma.position)

@@ -94,6 +94,7 @@ def test_frames_that_begin_late_are_fine(tmp_path: Path) -> None:
         ("cov_xx", -1.0, "variance below 0"),
         ("cov_xy", 1e300, "cov_xy is beyond"),
         ("confidence", 1.5, "outside 0..1"),
+        ("sigma_velocity", -0.1, "no standard deviation"),
         ("error_px", -np.inf, "no distance"),
         ("views", -1, "no number of cameras"),
         ("frame", 2**41, "frames away"),

@@ -104,7 +104,7 @@ def analyse(
     """
     settings = settings or AnalysisSettings()
     source = TrackSource(tracks) if isinstance(tracks, Tracks) else tracks
-    found = survey(source)
+    found = survey(source, world.fps)
     if found is None:
         raise InputError("there is no track point with a finite position, so there is no behaviour to measure")
     plan = make_plan(found, world, settings)

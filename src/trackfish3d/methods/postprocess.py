@@ -50,6 +50,7 @@ def fill_gaps(tracks: Tracks, max_gap: int) -> Tracks:
         "track": tracks.track[before],
         "position": (1 - share) * tracks.position[before] + share * tracks.position[after],
         "covariance": np.full((n, 3, 3), np.nan),
+        "sigma_velocity": np.full(n, np.nan),
         "views": np.zeros(n, np.int16),
         "error_px": np.full(n, np.nan),
         "observed": np.zeros(n, bool),

@@ -13,6 +13,7 @@ from ..core.reading.limits import FARTHEST, refuse_far, refuse_rows, refuse_wild
 
 Array = NDArray[np.float64]
 _UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), (2, 2, "zz")]
+_SINGLE = ("sigma_velocity", "views", "error_px", "observed", "confidence")
 _DETECTION = "detection_"
 
 
@@ -26,6 +27,7 @@ class Tracks(Columns):
     track : (N,) int64 number of the track.
     position : (N, 3) world units.
     covariance : (N, 3, 3) of the position, world units squared; NaN where unknown.
+    sigma_velocity : (N,) standard deviation of the velocity along an axis, world units a frame; NaN where unknown.
     views : (N,) int16 number of cameras used.
     error_px : (N,) mean reprojection error, px; NaN where unknown.
     observed : (N,) bool, False where interpolated.
@@ -41,6 +43,7 @@ class Tracks(Columns):
     track: NDArray[np.int64]
     position: Array
     covariance: Array
+    sigma_velocity: Array
     views: NDArray[np.int16]
     error_px: Array
     observed: NDArray[np.bool_]
@@ -56,6 +59,7 @@ class Tracks(Columns):
         position: ArrayLike,
         *,
         covariance: ArrayLike | None = None,
+        sigma_velocity: ArrayLike | None = None,
         views: ArrayLike | None = None,
         error_px: ArrayLike | None = None,
         observed: ArrayLike | None = None,
@@ -72,6 +76,7 @@ class Tracks(Columns):
         track : (N,) number of the track; no track twice in a frame.
         position : (N, 3) world units.
         covariance : (N, 3, 3) of the position, world units squared.
+        sigma_velocity : (N,) standard deviation of the velocity along an axis, world units a frame.
         views : (N,) number of cameras used; counted where ``detection`` is given.
         error_px : (N,) mean reprojection error, px.
         observed : (N,) False where interpolated; True by default.
@@ -99,6 +104,7 @@ class Tracks(Columns):
             tracks[order],
             points[order],
             column(covariance, (n, 3, 3), np.nan, np.float64),
+            column(sigma_velocity, (n,), np.nan, np.float64),
             seen,
             column(error_px, (n,), np.nan, np.float64),
             column(observed, (n,), 1, np.bool_),
@@ -141,7 +147,7 @@ class Tracks(Columns):
         columns: dict[str, Any] = {"frame": self.frame, "track": self.track}
         columns |= {axis: self.position[:, k] for k, axis in enumerate("xyz")}
         columns |= {f"cov_{name}": self.covariance[:, i, j] for i, j, name in _UPPER}
-        columns |= {k: getattr(self, k) for k in ("views", "error_px", "observed", "confidence")}
+        columns |= {k: getattr(self, k) for k in _SINGLE}
         columns |= {f"{_DETECTION}{c}": self.detection[:, k] for k, c in enumerate(self.cameras)}
         return pa.table(columns)
 
@@ -177,7 +183,7 @@ class Tracks(Columns):
                 detection=np.column_stack([get[_DETECTION + c] for c in cameras]) if cameras else None,
                 cameras=cameras,
                 source=source,
-                **{k: get[k] for k in ("views", "error_px", "observed", "confidence") if k in names},
+                **{k: get[k] for k in _SINGLE if k in names},
             )
         except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:
             raise InputError(f"{source}: columns are not what a tracks file holds ({error})") from None
@@ -191,6 +197,9 @@ def _refuse_unsound(columns: dict[str, Any], source: str) -> None:
             refuse_rows(np.abs(value) > FARTHEST**2, f"{name} is beyond {FARTHEST**2:g}", source)
             if name[-1] == name[-2]:
                 refuse_rows(value < 0, f"{name} is a variance below 0", source)
+    if "sigma_velocity" in columns:
+        value = np.asarray(columns["sigma_velocity"], np.float64)
+        refuse_rows((value < 0) | (value > FARTHEST), "sigma_velocity is no standard deviation", source)
     if "confidence" in columns:
         value = np.asarray(columns["confidence"], np.float64)
         refuse_rows((value < 0) | (value > 1), "confidence is outside 0..1", source)

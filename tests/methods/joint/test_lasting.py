@@ -53,6 +53,11 @@ def test_growth_is_that_of_a_smoother_written_as_a_matrix(stiff, fading):
     motion = gain - row @ row
     want = (row @ errors @ row + lasting._MOTION * motion) / gain
     assert lasting._growth(np.array([gain]), Memory(share, fading, 0.0))[0] == pytest.approx(want, rel=0.03)
+    step = W[n // 2 + 1] - W[n // 2]  # of a velocity: its variance is that of the difference of two positions
+    known = np.diff(np.diff(W, axis=0), axis=1)[n // 2, n // 2]
+    want = (step @ errors @ step + lasting._MOTION * (known - step @ step)) / known
+    found = lasting._growth(np.array([gain]), Memory(share, fading, 0.0), order=1)[0]
+    assert found == pytest.approx(want, rel=0.04)
 
 
 def test_white_errors_narrow_covariances_by_steady_motion_alone_and_a_single_frame_knows_no_memory():
@@ -63,10 +68,10 @@ def test_white_errors_narrow_covariances_by_steady_motion_alone_and_a_single_fra
     through = 0.75  # of a smoother of low corner: the mean of w^2 over that of w, 3 / 4 for w = 1 / (1 + x^4)
     want = through + lasting._MOTION * (1 - through)
     np.testing.assert_allclose(
-        widened(0.1 * single, information, Memory(0.0, 0.5, 0.0)), 0.1 * want * single, rtol=0.01
+        widened(0.1 * single, information, Memory(0.0, 0.5, 0.0), 0.0), 0.1 * want * single, rtol=0.01
     )
-    np.testing.assert_allclose(widened(single, information, Memory(0.6, 0.9, 0.2)), single, rtol=0.02)
-    assert (np.linalg.eigvalsh(widened(0.1 * single, information, Memory(0.6, 0.9, 0.0)) - 0.3 * single) > 0).all()
+    np.testing.assert_allclose(widened(single, information, Memory(0.6, 0.9, 0.2), 0.2), single, rtol=0.02)
+    assert (np.linalg.eigvalsh(widened(0.1 * single, information, Memory(0.6, 0.9, 0.0), 0.0) - 0.3 * single) > 0).all()
 
 
 def test_few_cameras_do_not_prove_that_offsets_are_small():

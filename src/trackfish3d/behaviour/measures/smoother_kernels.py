@@ -137,7 +137,7 @@ def filter_track(z, R, use, q, prior, x, P, gain, inverse, innovation):  # type:
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, acceleration, variance):  # type: ignore[no-untyped-def]
-    """Backward pass over what `filter_track` left; fills (T, 3) each and ``variance`` (T, 5), see `_scatter`."""
+    """Backward pass over what `filter_track` left; fills (T, 3) each and ``variance`` (T, 7), see `_scatter`."""
     T = x.shape[0]
     L = np.zeros((9, 9))
     pull = np.zeros(9)
@@ -207,12 +207,13 @@ def smooth_track(x, P, gain, inverse, innovation, use, position, velocity, accel
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def _scatter(cov, v, out):  # type: ignore[no-untyped-def]
-    """Fill out (5,) from cov (3, 3, 3), the covariances of position, velocity and acceleration.
+    """Fill out (7,) from cov (3, 3, 3), the covariances of position, velocity and acceleration.
 
-    Variances along one axis: of the position, of the velocity along and across the heading, of the acceleration along
+    Variances of the position along each axis, of the velocity along and across the heading, of the acceleration along
     and across the heading. An animal that stands still has no heading: its axes count alike.
     """
-    out[0] = max((cov[0, 0, 0] + cov[0, 1, 1] + cov[0, 2, 2]) / 3.0, 0.0)
+    for i in range(3):
+        out[i] = max(cov[0, i, i], 0.0)
     speed2 = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
     for block in range(1, 3):
         total = cov[block, 0, 0] + cov[block, 1, 1] + cov[block, 2, 2]
@@ -223,5 +224,5 @@ def _scatter(cov, v, out):  # type: ignore[no-untyped-def]
                 for j in range(3):
                     along += v[i] * cov[block, i, j] * v[j]
             along /= speed2
-        out[2 * block - 1] = max(along, 0.0)
-        out[2 * block] = max(0.5 * (total - along), 0.0)
+        out[2 * block + 1] = max(along, 0.0)
+        out[2 * block + 2] = max(0.5 * (total - along), 0.0)

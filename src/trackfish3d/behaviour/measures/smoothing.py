@@ -64,6 +64,7 @@ def smooth(
     noise: SwimNoise | None = None,
     max_gap: int = 30,
     threads: int | None = None,
+    sigma_velocity: ArrayLike | None = None,
 ) -> Smoothed:
     """Smooth N tracks over T successive frames.
 
@@ -75,30 +76,36 @@ def smooth(
     noise : of motion and measurement; without it, fitted to these positions.
     max_gap : frames without a point after which a track starts afresh, as if it were another.
     threads : tracks smoothed at once; Numba's number of threads if not said.
+    sigma_velocity : (T, N) standard deviation along an axis of the velocity that comes of errors that last, as who made
+        the tracks knows it, world a frame; NaN where unknown: then judged by how the tracks bend.
     """
     z, given, alive, use = _prepared(position, covariance, observed)
     if noise is None:
         noise = fit_noise(position, covariance, observed)
     moving, variance = _moments(z, _scaled(given, noise), alive, use, noise.jerk, max_gap, threads)
     unknown = ~np.isfinite(given[..., 0, 0])
-    variance[..., 0] = np.where(unknown, np.maximum(variance[..., 0], noise.spread**2), variance[..., 0])
+    known = np.where(unknown, noise.spread**2, 0.0)[..., None]
+    variance[..., :3] = np.maximum(variance[..., :3], known)
     lasting = lasting_covariance(given, noise.scale)
-    return Smoothed(*moving, sigmas(moving[1], moving[2], variance, lasting))
+    known_velocity = (
+        None if sigma_velocity is None else np.asarray(sigma_velocity, dtype=np.float64).reshape(z.shape[:2])
+    )
+    return Smoothed(*moving, sigmas(moving[1], moving[2], variance, lasting, known_velocity))
 
 
 def _moments(
     z: Array, R: Array, alive: Bools, use: Bools, jerk: float, max_gap: int, threads: int | None
 ) -> tuple[tuple[Array, Array, Array], Array]:
-    """Position, velocity and acceleration (T, N, 3) of all tracks, and their variances (T, N, 5)."""
+    """Position, velocity and acceleration (T, N, 3) of all tracks, and their variances (T, N, 7)."""
     T, N = alive.shape
     out = tuple(np.full((T, N, 3), np.nan) for _ in range(3))
-    variance = np.full((T, N, 5), np.nan)
+    variance = np.full((T, N, 7), np.nan)
     prior = _prior(z, use)
 
     def one(n: int) -> None:
         for first, last in _stretches(alive[:, n], max_gap):
             rows = slice(first, last + 1)
-            parts = [np.empty((last + 1 - first, width)) for width in (3, 3, 3, 5)]
+            parts = [np.empty((last + 1 - first, width)) for width in (3, 3, 3, 7)]
             measured = use[rows, n].copy()
             measured[0] = True  # something must begin, be it interpolated
             state = _filter(z[rows, n], R[rows, n], measured, jerk**2, prior)
@@ -162,7 +169,7 @@ def _spread_of(
     """Root mean square distance along an axis between points and the smoothed curve."""
     squares = []
     for rows, n in pieces:
-        curve, *rest = (np.empty((rows.stop - rows.start, width)) for width in (3, 3, 3, 5))
+        curve, *rest = (np.empty((rows.stop - rows.start, width)) for width in (3, 3, 3, 7))
         scaled = R[rows, n] * (noise.measurement / base) ** 2
         state = _filter(z[rows, n], scaled, use[rows, n], noise.jerk**2, prior)
         smooth_track(*state[:5], use[rows, n], curve, *rest)

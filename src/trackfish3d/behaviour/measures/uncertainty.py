@@ -11,6 +11,9 @@ position's error and of the acceleration that is left in the track:
 
     variance of the velocity = sqrt(P A)
 
+That is for tracks of which nothing else is known. A tracker that knows how its errors last tells the velocities' errors
+itself (`Tracks.sigma_velocity`): what stays for good is in P, and moves nothing.
+
 Animals do not accelerate at random from frame to frame, so that the truth is somewhat better: `CALM`. The acceleration
 itself is known no better than what the smoother took away from it: `UNSEEN` times what is left. Both were chosen on the
 tuning scenes of ``benchmarks/bench_sigma.py``.
@@ -32,8 +35,8 @@ AROUND = 31  # frames over which A is averaged
 
 @dataclass(frozen=True, eq=False)
 class Sigmas:
-    """Standard deviations (T, N) of a position along each axis (world), a speed (world a frame), the acceleration along
-    the path (world a frame^2), a heading (rad) and the turning (rad a frame).
+    """Standard deviations (T, N, 3) of a position along each axis (world), and (T, N) of a speed (world a frame), the
+    acceleration along the path (world a frame^2), a heading (rad) and the turning (rad a frame).
     """
 
     position: Array
@@ -43,15 +46,18 @@ class Sigmas:
     turning_rad: Array
 
 
-def sigmas(velocity: Array, acceleration: Array, variance: Array, lasting: Array) -> Sigmas:
+def sigmas(
+    velocity: Array, acceleration: Array, variance: Array, lasting: Array, sigma_velocity: Array | None = None
+) -> Sigmas:
     """Join what the smoother knows with errors that last.
 
     Parameters
     ----------
     velocity : (T, N, 3) world a frame, NaN where a track is not.
     acceleration : (T, N, 3) world a frame^2.
-    variance : (T, N, 5) the smoother's, columns of `smoother_kernels.smooth_track`.
+    variance : (T, N, 7) the smoother's, columns of `smoother_kernels.smooth_track`.
     lasting : (T, N, 3, 3) covariance of the errors of positions that last, world^2.
+    sigma_velocity : (T, N) of the velocities that lasting errors make, along an axis, where it is known.
     """
     ahead = heading(velocity)
     total = np.trace(lasting, axis1=2, axis2=3)
@@ -59,22 +65,28 @@ def sigmas(velocity: Array, acceleration: Array, variance: Array, lasting: Array
     along = np.where(np.isfinite(along), along, total / 3)
     across = np.maximum(0.5 * (total - along), 0.0)
     seen = running_mean(np.einsum("tni,tni->tn", acceleration, acceleration) / 3, AROUND)
-    on_path = variance[..., 1] + CALM**2 * np.sqrt(along * seen)
-    off_path = variance[..., 2] + CALM**2 * np.sqrt(across * seen)
+    told = np.full(total.shape, np.nan) if sigma_velocity is None else np.where(total > 0, sigma_velocity**2, np.nan)
+    on_path = variance[..., 3] + np.where(np.isfinite(told), told, CALM**2 * np.sqrt(along * seen))
+    off_path = variance[..., 4] + np.where(np.isfinite(told), told, CALM**2 * np.sqrt(across * seen))
     unseen = np.where(total > 0, UNSEEN**2 * seen, 0.0)
     pace = speed(velocity)
     with np.errstate(divide="ignore", invalid="ignore"):
         turn = np.nan_to_num(turning_rad(velocity, acceleration))
         push = np.nan_to_num(acceleration_along(velocity, acceleration))
         heading_variance = off_path / pace**2
-        turn_variance = (variance[..., 4] + unseen + turn**2 * on_path + push**2 * heading_variance) / pace**2
+        turn_variance = (variance[..., 6] + unseen + turn**2 * on_path + push**2 * heading_variance) / pace**2
     return Sigmas(
-        np.sqrt(variance[..., 0] + total / 3),
+        np.sqrt(variance[..., :3] + np.einsum("tnii->tni", lasting)),
         np.sqrt(on_path),
-        np.sqrt(variance[..., 3] + unseen),
+        np.sqrt(variance[..., 5] + unseen),
         np.sqrt(heading_variance),
         np.sqrt(turn_variance),
     )
+
+
+def rms(sigma: Array) -> Array:
+    """(...) root mean square over the axes of standard deviations (..., 3)."""
+    return np.asarray(np.sqrt((sigma**2).mean(-1)))
 
 
 def lasting_covariance(covariance: Array, scale: float) -> Array:

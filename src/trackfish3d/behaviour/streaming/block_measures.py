@@ -55,7 +55,7 @@ def measure(block: Block, plan: Context) -> Measured:
     """Smooth and measure a block."""
     s, fps = plan.settings, plan.fps
     gap = round(s.max_gap_s * fps)
-    smoothed = smooth(block.position, block.covariance, block.observed, plan.noise, gap, threads=1)
+    smoothed = smooth(block.position, block.covariance, block.observed, plan.noise, gap, 1, block.sigma_velocity)
     seen = block.observed[..., None]
     position, velocity = smoothed.position, smoothed.velocity * fps
     if s.observed_only:

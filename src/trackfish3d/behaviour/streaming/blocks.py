@@ -24,14 +24,15 @@ class Block:
     """T successive frames of the N tracks that are there in any of them.
 
     ``frame`` (T,), ``track`` (N,); ``position`` (T, N, 3) world, NaN where a track is not; ``covariance``
-    (T, N, 3, 3); ``observed`` (T, N). Only the frames of ``core`` are the block's own; those around it are there so
-    that smoothing and delays do not feel its ends.
+    (T, N, 3, 3); ``sigma_velocity`` (T, N) world a frame, NaN where unknown; ``observed`` (T, N). Only the
+    frames of ``core`` are the block's own; those around it are there so that smoothing and delays do not feel its ends.
     """
 
     frame: Ints
     track: Ints
     position: Array
     covariance: Array
+    sigma_velocity: Array
     observed: Bools
     core: slice
 
@@ -97,12 +98,14 @@ def _block(held: list[Tracks], begin: int, length: int, margin: int) -> Iterator
     shape = last - first + 1, len(track)
     position = np.full((*shape, 3), np.nan)
     covariance = np.full((*shape, 3, 3), np.nan)
+    sigma_velocity = np.full(shape, np.nan)
     observed = np.zeros(shape, np.bool_)
     position[at] = np.concatenate([t.position for t in parts])
     covariance[at] = np.concatenate([t.covariance for t in parts])
+    sigma_velocity[at] = np.concatenate([t.sigma_velocity for t in parts])
     observed[at] = np.concatenate([t.observed for t in parts])
     core = slice(max(begin - first, 0), min(begin + length, last + 1) - first)
-    yield Block(np.arange(first, last + 1), track, position, covariance, observed, core)
+    yield Block(np.arange(first, last + 1), track, position, covariance, sigma_velocity, observed, core)
 
 
 def _cut(tracks: Tracks) -> Iterator[Tracks]:

@@ -8,13 +8,16 @@ from numpy.typing import NDArray
 
 from ...recordings.tracks import Tracks
 from ..measures.collective import nearest_neighbour_world
+from ..measures.faststarts import TURN_FRAMES
 from ..measures.kinematics import present, speed
 from ..measures.smoothing import SwimNoise, fit_noise, smooth
+from ..measures.uncertainty import rms
 from .blocks import Block, TrackSource, blocks
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+LASTS_S = 0.2  # of which a fast start has less than half
 SAMPLE = 100_000  # positions kept
 CHUNKS = 12  # stretches of frames kept
 CHUNK_FRAMES = 240
@@ -25,8 +28,8 @@ class Survey:
     """``track`` (N,) numbers ascending, their ``points``, ``first`` and ``last`` frame (N,); ``first_frame``,
     ``last_frame`` of all; ``position`` (S, 3) a sample; ``crowd`` the most tracks in one piece. In stretches of frames:
     ``noise`` of the tracks; medians of ``speed`` (world a frame), ``nearest_neighbour`` (world) and ``sigma_position``
-    (world), NaN where unknown; ``high_speed`` which a tenth of the points exceed; ``told`` the share of points that
-    came with a covariance.
+    (world), NaN where unknown; ``high_speed`` that lasts (`lasting_speed`) and is exceeded in a tenth of the time;
+    ``told`` the share of points that came with a covariance.
     """
 
     track: Ints
@@ -56,8 +59,8 @@ class Survey:
         return np.sort(self.track[long[order]])
 
 
-def survey(source: TrackSource) -> Survey | None:
-    """Go through tracks once; None where there is no point at all."""
+def survey(source: TrackSource, fps: float) -> Survey | None:
+    """Go through tracks of so many frames a second once; None where there is no point at all."""
     seen: dict[int, list[int]] = {}
     positions, chunks = _Positions(), _Chunks()
     crowd = 0
@@ -76,7 +79,7 @@ def survey(source: TrackSource) -> Survey | None:
     rows = np.array([seen[int(t)] for t in track], dtype=np.int64)
     return Survey(
         track, rows[:, 0], rows[:, 1], rows[:, 2], int(rows[:, 1].min()), int(rows[:, 2].max()),
-        np.concatenate(positions.kept), crowd, **_typical(chunks.found()),
+        np.concatenate(positions.kept), crowd, **_typical(chunks.found(), fps),
     )  # fmt: skip
 
 
@@ -128,31 +131,47 @@ def _count(piece: Tracks, seen: dict[int, list[int]]) -> None:
         known[1], known[2] = min(known[1], a), max(known[2], b)
 
 
-def _typical(chunks: list[Tracks]) -> dict[str, Any]:
-    """Return what `Survey` tells of stretches of frames."""
+def _typical(chunks: list[Tracks], fps: float) -> dict[str, Any]:
+    """Return what `Survey` tells of stretches of frames, so many a second."""
     dense: list[Block] = []
     for chunk in chunks:
         span = int(chunk.frame[-1]) - int(chunk.frame[0]) + 1
         moved = Tracks.build(
             chunk.frame - chunk.frame[0], chunk.track, chunk.position, covariance=chunk.covariance,
-            observed=chunk.observed,
+            sigma_velocity=chunk.sigma_velocity, observed=chunk.observed,
         )  # fmt: skip
         dense += blocks(TrackSource(moved), max(span, 1), 0)
     height = max(len(b.frame) for b in dense)
     wide = [_padded(a, height) for a in ([b.position for b in dense], [b.covariance for b in dense])]
     observed = np.nan_to_num(_padded([b.observed.astype(float) for b in dense], height)) > 0
     noise = fit_noise(wide[0], wide[1], observed)
-    smoothed = smooth(wide[0], wide[1], observed, noise)
+    drift = _padded([b.sigma_velocity for b in dense], height)
+    smoothed = smooth(wide[0], wide[1], observed, noise, sigma_velocity=drift)
     moving = speed(smoothed.velocity)
     near = np.concatenate([nearest_neighbour_world(b.position).ravel() for b in dense])
     return {
         "noise": noise,
         "speed": _quantile(moving, 0.5),
-        "high_speed": _quantile(moving, 0.9),
+        "high_speed": _quantile(lasting_speed(moving, fps), 0.9),
         "nearest_neighbour": _quantile(near, 0.5),
-        "sigma_position": _quantile(smoothed.sigma.position, 0.5),
+        "sigma_position": _quantile(rms(smoothed.sigma.position), 0.5),
         "told": float(np.isfinite(wide[1][present(wide[0])][:, 0, 0]).mean()),
     }
+
+
+def lasting_speed(moving: Array, fps: float) -> Array:
+    """(K, N) medians of speeds (T, N) over stretches of `LASTS_S`, NaN where nothing is known.
+
+    Where starts are many they are a tenth of all frames, and what a tenth of the frames exceed is the speed of a start.
+    None lasts for half of such a stretch, while animals that rest and swim by turns do so for longer.
+    """
+    half = max(TURN_FRAMES, round(LASTS_S / 2 * fps))
+    out = []
+    for first in range(0, max(len(moving) - half, 1), half):
+        stretch = moving[first : first + 2 * half + 1]
+        known = np.isfinite(stretch).any(0)
+        out.append(np.where(known, np.nanmedian(np.where(known, stretch, 0.0), axis=0), np.nan))
+    return np.stack(out)
 
 
 def _padded(parts: list[Array], height: int) -> Array:

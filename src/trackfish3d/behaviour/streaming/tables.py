@@ -10,6 +10,7 @@ from ..measures import collective, kinematics
 from ..measures.events import burst_and_coast
 from ..measures.faststarts import Starts
 from ..measures.smoothing import Smoothed
+from ..measures.uncertainty import rms
 from .blocks import Block
 from .context import Context
 
@@ -31,7 +32,8 @@ def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[st
     columns: dict[str, Any] = {"frame": frame, "time_s": frame / plan.fps, "track": block.track[column]}
     columns["observed"] = block.observed[block.core][row, column]
     columns |= {f"{axis}_{unit}": pick(position[..., k], np.float64) for k, axis in enumerate("xyz")}
-    columns[f"sigma_position_{unit}"] = pick(sigma.position[block.core])
+    columns |= {f"sigma_{axis}_{unit}": pick(sigma.position[block.core][..., k]) for k, axis in enumerate("xyz")}
+    columns[f"sigma_position_{unit}"] = pick(rms(sigma.position[block.core]))
     columns |= {f"v{axis}_{unit}_per_s": pick(velocity[..., k]) for k, axis in enumerate("xyz")}
     columns[f"speed_{unit}_per_s"] = pick(values["speed"])
     columns[f"sigma_speed_{unit}_per_s"] = pick(sigma.speed[block.core] * plan.fps)

@@ -19,7 +19,7 @@ from .fit.initialise import initial_model
 from .observations import Observations
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
 from .refinement.filtering import linearised
-from .refinement.lasting import lasting_covariance
+from .refinement.lasting import lasting_errors
 from .refinement.pins import Pins
 from .refinement.refine import Lines, Refined, refine
 from .refinement.trajectories import Trajectories
@@ -75,7 +75,7 @@ class Joint(Method):
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
         paths = refined.paths
         lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
-        tracks = to_tracks(world, refined, lasting_covariance(obs, paths, lines, model.body_length), lines)
+        tracks = to_tracks(world, refined, lines, *lasting_errors(obs, paths, lines, model.body_length))
         return Result(tracks, tuple(found), notes, model=world.model(model))
 
     def remarks(self, result: Result) -> list[str]:
@@ -92,10 +92,11 @@ class Joint(Method):
         return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
-def to_tracks(world: Canonical, refined: Refined, covariance: Array, lines: Lines) -> Tracks:
-    """Mended paths as tracks, with covariance (N, 3, 3), mean reprojection error and the confidence of each link.
+def to_tracks(world: Canonical, refined: Refined, lines: Lines, covariance: Array, sigma_velocity: Array) -> Tracks:
+    """Mended paths as tracks, with their errors, mean reprojection error and the confidence of each link.
 
     lines : `linearised` of the paths. It sees points that noise has put a little above the water, too.
+    covariance (N, 3, 3), sigma_velocity (N,) : of `lasting_errors`.
     """
     detections, paths = world.detections, refined.paths
     pixel, _, use = lines
@@ -107,6 +108,7 @@ def to_tracks(world: Canonical, refined: Refined, covariance: Array, lines: Line
         paths.name,
         paths.state[:, :3] + world.origin,
         covariance=covariance,
+        sigma_velocity=sigma_velocity,
         detection=world.members(paths.members),
         error_px=error,
         observed=(paths.members >= 0).any(1),
