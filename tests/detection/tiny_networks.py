@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,10 +32,13 @@ def quiet_ultralytics(folder: Path) -> None:
     os.environ.setdefault("YOLO_CONFIG_DIR", str(folder / "ultralytics"))
 
 
-def yolo_weights(folder: Path, name: str, distance: float | None = None) -> Path:
+def yolo_weights(
+    folder: Path, name: str, distance: float | None = None, parts: Sequence[Sequence[float]] | None = None
+) -> Path:
     """Save an untrained YOLO of one class that finds much: its features have the size of those of a trained one.
 
     ``distance``: every cell believes, equally, in a box that reaches so many cells to all sides.
+    ``parts``: and in parts so many cells from its middle, with these logits of being seen (P, 3).
     """
     pytest.importorskip("ultralytics")
     import torch
@@ -44,6 +48,8 @@ def yolo_weights(folder: Path, name: str, distance: float | None = None) -> Path
     from trackfish3d.detection.learned.yolo import import_ultralytics
 
     config = yaml.safe_load(Path(check_yaml(re.sub(r"(\d)[nsmlx]", r"\1", name) + ".yaml")).read_text()) | {"nc": 1}
+    if parts is not None:
+        config["kpt_shape"] = [len(parts), 3]
     own = folder / f"{name}.yaml"
     own.write_text(yaml.safe_dump(config))
     torch.manual_seed(1)
@@ -64,6 +70,9 @@ def yolo_weights(folder: Path, name: str, distance: float | None = None) -> Path
             elif distance is not None:
                 last.weight.data[:] = 0
                 last.bias.data[:] = distance
+    for level in (*getattr(head, "cv4_kpts", ()), *getattr(head, "one2one_cv4_kpts", ())):
+        level.weight.data[:] = 0
+        level.bias.data[:] = torch.tensor(parts).ravel()
     net.eval()
     path = folder / f"{name}.pt"
     model.save(str(path))

@@ -22,10 +22,14 @@ class DetectorSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class FrameDetections:
-    """Detections of one picture: ``columns`` (K,) each by name, and the masks they came from, if there are any."""
+    """Detections of one picture: ``columns`` (K,) each by name, and the masks they came from, if there are any.
+
+    ``parts`` (K, P, 3) : u, v, score of the parts of each body, NaN where unseen, of a detector of poses.
+    """
 
     columns: dict[str, NDArray[np.float64]]
     masks: tuple[Blob, ...] | None = None
+    parts: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.columns["u"])
@@ -46,6 +50,12 @@ class FrameDetections:
         columns = {name: boxes[:, k] for k, name in enumerate(("x1", "y1", "x2", "y2"))}
         columns |= {"u": boxes[:, [0, 2]].mean(1), "v": boxes[:, [1, 3]].mean(1), "score": np.asarray(score, float)}
         return cls({name: columns[name] for name in _POINTS})
+
+    def select(self, keep: NDArray[np.bool_]) -> "FrameDetections":
+        """Return those that ``keep`` (K,) says."""
+        masks = None if self.masks is None else tuple(m for m, k in zip(self.masks, keep, strict=True) if k)
+        parts = None if self.parts is None else self.parts[keep]
+        return FrameDetections({name: column[keep] for name, column in self.columns.items()}, masks, parts)
 
 
 class Detector(ABC):
@@ -75,7 +85,10 @@ class Detector(ABC):
         return []
 
     def describe(self) -> dict[str, Any]:
-        """Return what `prepare` has learnt, as plain numbers, to be written beside the detections."""
+        """Return what `prepare` has learnt, as plain numbers, to be written beside the detections.
+
+        A detector of poses names its parts here: ``parts``, a list of names.
+        """
         return {}
 
     @abstractmethod

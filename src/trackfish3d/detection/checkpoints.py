@@ -14,6 +14,9 @@ from ..core.files import atomic_path
 from ..core.resume import key_of, open_work
 from .base import COLUMNS, FrameDetections
 
+PARTS = "parts"
+"""Column of the parts of a body: u, v, score of each, one after the other."""
+
 
 @dataclass(frozen=True)
 class Checkpoints:
@@ -46,6 +49,10 @@ class Checkpoints:
         names = [c for c in COLUMNS if not frames or c in frames[0][1].columns]
         for name in names:
             columns[name] = np.concatenate([s.columns[name] for _, s in frames] or [np.zeros(0)])
+        if frames and (known := frames[0][1].parts) is not None:
+            width = known.shape[1] * 3
+            flat = np.concatenate([s.parts for _, s in frames]).reshape(-1, width)  # type: ignore[arg-type]
+            columns[PARTS] = pa.FixedSizeListArray.from_arrays(flat.ravel(), width)
         with atomic_path(self._part(k)) as temporary:
             pq.write_table(pa.table(columns), temporary, compression="zstd")
         with atomic_path(self._state(k)) as temporary, temporary.open("wb") as stream:
@@ -76,6 +83,20 @@ class Checkpoints:
 
     def _state(self, k: int) -> Path:
         return self.folder / f"state_{k:06d}.npz"
+
+
+def parts_of(table: pa.Table, count: int) -> NDArray[np.float64]:
+    """Return the parts (N, count, 3) that a table holds, NaN where it has none.
+
+    Parameters
+    ----------
+    table : of one part of a camera.
+    count : how many parts a body has.
+    """
+    if PARTS not in table.column_names or not table.num_rows:
+        return np.full((table.num_rows, count, 3), np.nan)
+    out: NDArray[np.float64] = table[PARTS].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    return out.reshape(-1, count, 3)
 
 
 def tables(parts: list[Checkpoints], count: int) -> Iterator[list[pa.Table | None]]:

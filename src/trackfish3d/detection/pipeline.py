@@ -16,10 +16,11 @@ from ..core.files import claim_folder, inside, remove_folder, write_json
 from ..core.parallel import worker_pool
 from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
-from ..recordings import Detections, Recording
+from ..recordings import Detections, Recording, Skeleton
+from ..recordings.importers.poses.unite import centred
 from .base import COLUMNS, Detector
 from .camera_job import PART_FRAMES, CameraJob, CameraResult, run_camera
-from .checkpoints import Checkpoints, tables
+from .checkpoints import Checkpoints, parts_of, tables
 from .registry import make_detector
 
 WORK = ".detect"
@@ -112,7 +113,10 @@ def detect(
     first = recording.info.first_frame
     report = see_films(opened, recording.folder, chosen, first, workers, progress or silent_tasks, previews)
     report.notes[:0] = notes
-    recording.write_detections(detections_of(recording.rig.names, report.cameras, recording.folder))
+    pieces = detections_of(recording.rig.names, report.cameras, recording.folder)
+    if any("parts" in r.learnt for r in report.cameras):  # what is usual of a body is learnt from all frames
+        pieces = iter([centred(Detections.concat(list(pieces) or [Detections.empty(recording.rig.names)]))])
+    recording.write_detections(pieces)
     _settle(recording, report.cameras)
     finish(recording.folder, chosen, report)
     return report
@@ -204,6 +208,10 @@ def detections_of(names: tuple[str, ...], results: list[CameraResult], folder: P
         known = [c for c in COLUMNS if all(c in t.column_names for _, t in here)]
         columns: dict[str, Any] = {c: np.concatenate([t[c].to_numpy() for _, t in here]) for c in ("frame", *known)}
         camera = np.concatenate([np.full(t.num_rows, c, np.int16) for c, t in here])
+        named = next((r.learnt["parts"] for r in results if "parts" in r.learnt), None)
+        if named is not None:
+            columns["skeleton"] = Skeleton(tuple(named))
+            columns["parts"] = np.concatenate([parts_of(t, len(named)) for _, t in here])
         yield Detections.build(names, columns.pop("frame"), camera, **columns)
 
 

@@ -27,7 +27,15 @@ def draw_seen(rgb: Bytes, seen: FrameDetections) -> Bytes:
             _outline(out, seen.masks[k], colour)
         else:
             _box(out, [seen.columns[name][k] for name in ("x1", "y1", "x2", "y2")], colour)
+        if seen.parts is not None:
+            _dots(out, seen.parts[k, :, :2], colour)
     return out
+
+
+def _dots(picture: Bytes, parts: NDArray[np.float64], colour: Bytes) -> None:
+    """Paint a square of 5 px on every part (P, 2) that is seen."""
+    for u, v in np.rint(parts[np.isfinite(parts).all(1)]).astype(int):
+        picture[max(v - 2, 0) : max(v + 3, 0), max(u - 2, 0) : max(u + 3, 0)] = colour
 
 
 def _outline(picture: Bytes, blob: Blob, colour: Bytes) -> None:

@@ -12,6 +12,7 @@ _HERE = "trackfish3d.detection"
 _DETECTORS: dict[str, tuple[str, str]] = {
     "background": (f"{_HERE}.background.detector:BackgroundDetector", "what differs from a static camera's background"),
     "yolo": (f"{_HERE}.learned.yolo:YoloDetector", "a YOLO that segments or detects (extra yolo)"),
+    "yolo-pose": (f"{_HERE}.learned.yolo_pose:YoloPoseDetector", "a YOLO of poses: every part of a body (extra yolo)"),
     "onnx": (f"{_HERE}.learned.onnx:OnnxDetector", "an exported detector (extra onnx)"),
     "sam2": (f"{_HERE}.learned.sam2:Sam2Detector", "SAM 2, pointed at animals by the background (extra sam)"),
     "sam3": (f"{_HERE}.learned.sam3:Sam3Detector", "SAM 3, told in words what to find (extra sam)"),

@@ -33,6 +33,9 @@ def command(
     detector: Annotated[str, typer.Option("--detector", "-d", help=f"One of: {', '.join(detector_names())}.")] = (
         "background"
     ),
+    weights: Annotated[
+        Path | None, typer.Option(help="Trained weights of a detector that has some; as --set weights=FILE.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="A setting of the detector, key=value.")] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Print the detector's settings and stop.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Cameras at once; as many as cores by default.")] = None,
@@ -55,7 +58,7 @@ def command(
     Films that belong to no recording need no calibration: their detections are written, and a track of every animal in
     the pixels of each view (tracks2d.csv).
     """
-    values = parse_settings(set_ or [])
+    values = parse_settings([*(set_ or []), *([] if weights is None else [f"weights={weights}"])])
     if train is not None:
         _train([Path(r) for r in recordings or []], train, synfish, seed_offset, values, only_set, settings)
         return

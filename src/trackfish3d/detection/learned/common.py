@@ -86,7 +86,4 @@ class LearnedDetector(Detector):
             height, width = self._inside.shape
             u, v = np.clip(np.rint(c["u"]), 0, width - 1), np.clip(np.rint(c["v"]), 0, height - 1)
             keep &= self._inside[v.astype(np.int64), u.astype(np.int64)]
-        if keep.all():
-            return seen
-        masks = None if seen.masks is None else tuple(m for m, k in zip(seen.masks, keep, strict=True) if k)
-        return FrameDetections({name: column[keep] for name, column in c.items()}, masks)
+        return seen if keep.all() else seen.select(keep)

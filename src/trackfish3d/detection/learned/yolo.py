@@ -3,9 +3,10 @@
 import logging
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from ...core.device import pick_device
@@ -47,8 +48,8 @@ def import_ultralytics(purpose: str = "detector yolo") -> Any:
     return YOLO
 
 
-def load_yolo(path: Path) -> Any:
-    """Model of a ``.pt`` file, or a fresh one of a ``.yaml``; an `InputError` where it is neither."""
+def load_yolo(path: Path, tasks: tuple[str, ...] = _TASKS) -> Any:
+    """Model of a ``.pt`` file, or a fresh one of a ``.yaml``; an `InputError` where it is neither, or of other tasks."""
     make = import_ultralytics()
     if path.suffix not in (".pt", ".yaml", ".yml"):
         raise InputError(f"{path}: YOLO weights are .pt; other formats: export to ONNX and take --detector onnx")
@@ -57,8 +58,9 @@ def load_yolo(path: Path) -> Any:
     except Exception as error:  # whatever a damaged file makes torch, pickle and yaml raise
         text = " ".join(str(error).split())[:160] or type(error).__name__
         raise InputError(f"{path}: cannot be loaded as a YOLO model ({text})") from None
-    if model.task not in _TASKS:
-        raise InputError(f"{path}: is a YOLO model to {model.task}; take one that segments or detects")
+    if model.task not in tasks:
+        other = "; --detector yolo-pose takes it" if model.task == "pose" else ""
+        raise InputError(f"{path}: is a YOLO model to {model.task}, not to {' or '.join(tasks)}{other}")
     return model
 
 
@@ -69,6 +71,8 @@ class YoloDetector(LearnedDetector):
     Settings = YoloSettings
     example = "best.pt"
     described = (".yaml", ".yml")
+    tasks: ClassVar[tuple[str, ...]] = _TASKS
+    """What its models are made for."""
 
     def check_packages(self) -> None:
         """Raise where ultralytics is missing."""
@@ -77,7 +81,7 @@ class YoloDetector(LearnedDetector):
     def load(self, video: Video, threads: int) -> list[str]:
         """Load the weights, and see that they go through a picture."""
         s: YoloSettings = self.settings
-        self._model = load_yolo(s.weights)  # type: ignore[arg-type]
+        self._model = load_yolo(s.weights, self.tasks)  # type: ignore[arg-type]
         use_threads(threads)
         self._segments = self._model.task == "segment"
         names = self._model.names
@@ -94,15 +98,23 @@ class YoloDetector(LearnedDetector):
 
     def look(self, picture: Picture) -> FrameDetections:
         """Run the network on a picture."""
+        result = self.predict(picture)
+        # ultralytics counts from the edge of the first pixel, detections from its centre.
+        boxes = result.boxes.xyxy.cpu().numpy().astype(np.float64).reshape(-1, 4) - 0.5
+        score = np.clip(result.boxes.conf.cpu().numpy().astype(np.float64), 0, 1)
+        return self.detections(result, boxes, score)
+
+    def predict(self, picture: Picture) -> Any:
+        """Return what ultralytics finds in a picture."""
         s: YoloSettings = self.settings
-        result = self._model.predict(
+        return self._model.predict(
             np.ascontiguousarray(picture.rgb[..., ::-1]),
             imgsz=self._size, conf=s.min_score, iou=s.max_overlap, max_det=s.max_animals,
             classes=self._wanted, agnostic_nms=True, device=self._device, retina_masks=True, verbose=False, save=False,
         )[0]  # fmt: skip
-        # ultralytics counts from the edge of the first pixel, detections from its centre.
-        boxes = result.boxes.xyxy.cpu().numpy().astype(np.float64).reshape(-1, 4) - 0.5
-        score = np.clip(result.boxes.conf.cpu().numpy().astype(np.float64), 0, 1)
+
+    def detections(self, result: Any, boxes: NDArray[np.float64], score: NDArray[np.float64]) -> FrameDetections:
+        """Return detections of boxes (K, 4) with a score (K,) and of the result that they are from."""
         if not self._segments:
             return FrameDetections.from_boxes(boxes, score)
         masks = np.zeros((0, 1, 1), bool) if result.masks is None else result.masks.data.cpu().numpy() > 0.5
