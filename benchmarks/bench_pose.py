@@ -33,7 +33,7 @@ def main() -> None:
         elif name == "rat":
             kept[name] = rat(Path(data) / "rat", given.aniposelib)
         else:
-            kept[name] = shelf(Path(data) / "shelf", given.draws)
+            kept[name] = shelf(Path(data) / "shelf", given.draws, given.aniposelib)
         path.write_text(json.dumps(kept, indent=1) + "\n")
     (given.out / "report.md").write_text(page(kept))
 
@@ -46,14 +46,15 @@ def page(kept: dict) -> str:
         heads = list(next(iter(rows.values())))
         lines += ["## Shelf, PCP in percent", "", f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
         lines += [f"| {name} | {' | '.join(f'{row[h]:.1f}' for h in heads)} |" for name, row in rows.items()]
-        short = kept["shelf"]["short"]
+        short, theirs = kept["shelf"]["short"], kept["shelf"]["seconds"].get("aniposelib")
         lines += [
             "", "Limbs by kind are over all people and frames; disturbed rows are means of "
             f"{kept['shelf']['draws']} draws.",
             f"Of {short['wrong']} limbs that are wrong as filmed, {short['of which the annotated limb is short']} have "
             "an annotated limb more than a fifth shorter than that person's usual one.",
             f"From tracks to poses: {kept['shelf']['seconds']['poses']:.2f} CPU s for "
-            f"{kept['shelf']['seconds']['rows']} poses of 25 parts.", "",
+            f"{kept['shelf']['seconds']['rows']} poses of 25 parts"
+            + (f"; aniposelib's optimised triangulation of the same: {theirs:.1f} CPU s." if theirs else "."), "",
         ]  # fmt: skip
     if "rat" in kept:
         lines += [

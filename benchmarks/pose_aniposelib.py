@@ -1,7 +1,7 @@
 """Triangulate with aniposelib, in an environment of its own (it brings another OpenCV): ``python FILE in.npz out.npz``.
 
 in.npz: camera_K (C, 3, 3), camera_dist (C, 5), camera_R (C, 3, 3), camera_t (C, 3), size (C, 2), pixels (C, F, K, 2),
-scores (C, F, K), edges (E, 2), its own defaults otherwise. out.npz: ransac, optimised (F, K, 3), and their CPU seconds.
+scores (C, F, K), edges (E, 2), with_ransac, its own defaults otherwise. out.npz: ransac, optimised (F, K, 3), seconds.
 """
 
 import sys
@@ -28,10 +28,13 @@ def main(source: str, target: str) -> None:
     data = dict(np.load(source))
     cameras, pixels, scores = group(data), data["pixels"], data["scores"]
     views, frames, parts = pixels.shape[:3]
-    few = pixels[:, :2].reshape(views, -1, 2)
-    cameras.triangulate_ransac(few, min_cams=2)  # compiles
+    if data["with_ransac"]:
+        cameras.triangulate_ransac(pixels[:, :2].reshape(views, -1, 2), min_cams=2)  # compiles
+    cameras.triangulate(pixels[:, :2].reshape(views, -1, 2))
     start = time.process_time()
-    ransac = cameras.triangulate_ransac(pixels.reshape(views, -1, 2), min_cams=2)[0].reshape(frames, parts, 3)
+    ransac = np.full((frames, parts, 3), np.nan)
+    if data["with_ransac"]:
+        ransac = cameras.triangulate_ransac(pixels.reshape(views, -1, 2), min_cams=2)[0].reshape(frames, parts, 3)
     middle = time.process_time()
     optimised = cameras.triangulate_optim(
         pixels, init_ransac=False, constraints=data["edges"].tolist(), scores=scores, verbose=False

@@ -1,19 +1,16 @@
 """Rat: one rat, four cameras, 15 parts of SLEAP; error in a left-out view, jitter and time, with aniposelib."""
 
-import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 
+from pose_theirs import theirs
 from trackfish3d.cameras import CameraRig, triangulate_rays
 from trackfish3d.cameras.formats import read_calibration
 from trackfish3d.poses import reconstruct_poses
 from trackfish3d.recordings import Detections, Tracks
 from trackfish3d.recordings.importers import read_detections
-
-SCRIPT = Path(__file__).with_name("pose_aniposelib.py")
 
 
 def one_animal(found: Detections, rig: CameraRig) -> Tracks:
@@ -37,25 +34,6 @@ def without(found: Detections, rig: CameraRig, left: int | None) -> tuple[Detect
     boxes = (part.x1, part.y1, part.x2, part.y2)
     more = {"parts": part.parts, "skeleton": part.skeleton}
     return Detections.build(some.names, part.frame, camera, part.u, part.v, *boxes, part.score, **more), some
-
-
-def theirs(python: str, found: Detections, rig: CameraRig) -> dict[str, np.ndarray]:
-    """Poses by aniposelib, in its own environment."""
-    frames = np.unique(found.frame)
-    shape = (len(rig), len(frames), len(found.skeleton))
-    pixels, scores = np.full((*shape, 2), np.nan), np.zeros(shape)
-    at = found.camera, np.searchsorted(frames, found.frame)
-    pixels[at], scores[at] = found.parts[..., :2], np.nan_to_num(found.parts[..., 2])
-    lens = [np.append(c.distortion, np.zeros(5))[:5] for c in rig]
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "in.npz", Path(folder) / "out.npz"
-        np.savez(
-            source, camera_K=[c.K for c in rig], camera_dist=lens, camera_R=[c.R for c in rig],
-            camera_t=[c.t for c in rig], size=[c.size for c in rig], pixels=pixels, scores=scores,
-            edges=np.array(found.skeleton.edges),
-        )  # fmt: skip
-        subprocess.run([python, "-W", "ignore", str(SCRIPT), str(source), str(target)], check=True)
-        return dict(np.load(target))
 
 
 def rat(folder: Path, python: str | None) -> dict[str, object]:

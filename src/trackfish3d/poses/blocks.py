@@ -5,7 +5,8 @@ Blocks hold two frames, so that second differences in time reach no further than
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotri, dtrtrs
 
 Array = NDArray[np.float64]
 
@@ -24,22 +25,22 @@ def solve(diagonal: Array, upper: Array, right: Array) -> Array:
     (M, n).
     """
     count = len(diagonal)
-    factors, gains, y = [], [], np.array(right)
+    factors, sides, y = [], [], np.array(right)
     block = diagonal[0]
     for m in range(count):
         factor = _factor(block)
         factors.append(factor)
+        y[m] = dtrtrs(factor, y[m], lower=1)[0]
         if m + 1 < count:
-            gain = dpotrs(factor, upper[m], lower=1)[0]
-            gains.append(gain)
-            y[m + 1] -= gain.T @ y[m]
-            block = diagonal[m + 1] - upper[m].T @ gain
-    x = np.empty_like(y)
+            side = dtrtrs(factor, upper[m], lower=1)[0]
+            sides.append(side)
+            y[m + 1] -= y[m] @ side
+            block = dsyrk(-1.0, side, beta=1.0, c=diagonal[m + 1].T, trans=1, lower=1)
     for m in range(count - 1, -1, -1):
-        x[m] = dpotrs(factors[m], y[m], lower=1)[0]
         if m + 1 < count:
-            x[m] -= gains[m] @ x[m + 1]
-    return x
+            y[m] -= sides[m] @ y[m + 1]
+        y[m] = dtrtrs(factors[m], y[m], lower=1, trans=1)[0]
+    return y
 
 
 def invert(diagonal: Array, upper: Array) -> tuple[Array, Array]:
@@ -61,9 +62,9 @@ def invert(diagonal: Array, upper: Array) -> tuple[Array, Array]:
         factor = _factor(block)
         out[m] = _inverse(factor)
         if m + 1 < count:
-            gain = out[m] @ upper[m]
-            gains.append(gain)
-            block = diagonal[m + 1] - upper[m].T @ gain
+            half = dtrtrs(factor, upper[m], lower=1)[0]
+            gains.append(dtrtrs(factor, half, lower=1, trans=1)[0])
+            block = dsyrk(-1.0, half, beta=1.0, c=diagonal[m + 1].T, trans=1, lower=1)
     for m in range(count - 2, -1, -1):
         side[m] = -gains[m] @ out[m + 1]
         out[m] -= side[m] @ gains[m].T
@@ -82,7 +83,7 @@ def _factor(block: Array) -> Array:
 
 
 def _inverse(factor: Array) -> Array:
-    low, _ = dpotri(factor, lower=1)
-    low = np.tril(low)
-    out: Array = low + np.tril(low, -1).T
+    low, _ = dpotri(factor, lower=1)  # its upper half is zero, as that of the factor
+    out: Array = low + low.T
+    np.fill_diagonal(out, np.diagonal(low))
     return out

@@ -46,11 +46,11 @@ def reconstruct_poses(
     work = _Work(rig, detections, Sightings.of(rig, detections), tracks)
     if not len(tracks):
         return Poses.build([], [], np.zeros((0, len(detections.skeleton), 3)), detections.skeleton)
-    anatomy = work.learn()
+    anatomy, taught = work.learn()
     pieces, tell = [], progress or silent
     windows = list(work.windows())
     for k, (first, last, kept) in enumerate(windows):
-        segments = work.solved(anatomy, first, last)
+        segments = work.solved(anatomy, first, last, taught.pop(k, None))
         pieces += [work.poses(s, anatomy, kept) for s in segments]
         tell(k + 1, len(windows))
     joined = Poses.concat([p for p in pieces if len(p)]) if any(len(p) for p in pieces) else pieces[0]
@@ -99,16 +99,18 @@ class _Work:
             segment.points[poor] = np.nan
         return segments
 
-    def learn(self) -> Anatomy:
-        """Learn from windows spread over the recording."""
+    def learn(self) -> tuple[Anatomy, dict[int, list[Segment]]]:
+        """Learn from windows spread over the recording; their segments, by window, are nearly solved by then."""
         skeleton = self.detections.skeleton
         assert skeleton is not None
         windows = list(self.windows())
         animals = max(len(self.tracks) / len(np.unique(self.tracks.frame)), 1.0)
         number = max(1, round(LEARN / (animals * WINDOW)))
-        chosen = [windows[k] for k in np.unique(np.linspace(0, len(windows) - 1, number).round().astype(int))]
+        places = np.unique(np.linspace(0, len(windows) - 1, number).round().astype(int)).tolist()
+        chosen = [windows[k] for k in places]
         sigma = self.first_noise(chosen)
-        segments = [s for first, last, _ in chosen for s in self.started(first, last, sigma)]
+        taught = {k: self.started(windows[k][0], windows[k][1], sigma) for k in places}
+        segments = [s for some in taught.values() for s in some]
         points = [s.points for s in segments]
         known = self.sightings.score[np.isfinite(self.sightings.pixel).all(-1)]
         anatomy = first_anatomy(skeleton, segments, points, sigma, known)
@@ -118,10 +120,11 @@ class _Work:
             if k == ROUNDS:
                 claim(self.rig, self.sightings, self.detections, segments, anatomy)
             widths = (4.0, 2.0, 1.0) if k in (0, ROUNDS) else (1.0,)
-            noises = [relax(self.rig, self.sightings, s, anatomy, widths, True) for s in segments]
+            spread = k % ROUNDS in (0, ROUNDS - 1)  # covariances hardly change between, and cost more than a step
+            noises = [relax(self.rig, self.sightings, s, anatomy, widths, spread) for s in segments]
             scores = [self.sightings.score[np.maximum(s.rows, 0), s.taken] for s in segments]
             anatomy = updated(anatomy, segments, noises, scores, skeleton)
-        return anatomy
+        return anatomy, taught
 
     def first_noise(self, windows: list[tuple[int, int, tuple[int, int]]]) -> Array:
         """Guess a first noise (C, K) px: what the median view of three is off the two that agree best."""
@@ -141,16 +144,17 @@ class _Work:
                 sigma[:] = max(1.5 * float(np.median(found)) / 1.18, 0.5)
         return sigma
 
-    def solved(self, anatomy: Anatomy, first: int, last: int) -> list[Segment]:
-        """Segments of a window, solved with covariances."""
-        segments = self.started(first, last, anatomy.sigma)
-        for segment in segments:
-            segment.points = filled(segment)
-            relax(self.rig, self.sightings, segment, anatomy, (4.0, 2.0, 1.0, 1.0), True)
-        for _ in range(2):
+    def solved(self, anatomy: Anatomy, first: int, last: int, taught: list[Segment] | None) -> list[Segment]:
+        """Segments of a window, solved with covariances; those that have taught only need what was learnt last."""
+        segments = self.started(first, last, anatomy.sigma) if taught is None else taught
+        if taught is None:
+            for segment in segments:
+                segment.points = filled(segment)
+                relax(self.rig, self.sightings, segment, anatomy, (4.0, 2.0, 1.0, 1.0), True)
+        for widths in ((2.0, 1.0, 1.0), (1.0,)):
             changed = claim(self.rig, self.sightings, self.detections, segments, anatomy)
             for segment in segments:
-                relax(self.rig, self.sightings, segment, anatomy, (2.0, 1.0, 1.0), True)
+                relax(self.rig, self.sightings, segment, anatomy, widths, True)
             if not changed:
                 break
         return segments

@@ -49,7 +49,7 @@ def import_ultralytics(purpose: str = "detector yolo") -> Any:
 
 
 def load_yolo(path: Path, tasks: tuple[str, ...] = _TASKS) -> Any:
-    """Model of a ``.pt`` file, or a fresh one of a ``.yaml``; an `InputError` where it is neither, or of other tasks."""
+    """Model of a ``.pt`` file, or a fresh one of a ``.yaml``; an `InputError` where it is none of these tasks."""
     make = import_ultralytics()
     if path.suffix not in (".pt", ".yaml", ".yml"):
         raise InputError(f"{path}: YOLO weights are .pt; other formats: export to ONNX and take --detector onnx")

@@ -15,8 +15,9 @@ from ..result import Result
 from .arguments import FutureFrames
 from .engine import Engine
 from .fit.canonical import Canonical
-from .fit.initialise import initial_model
+from .fit.initialise import first_model, initial_model
 from .observations import Observations
+from .parts.mending import mended
 from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
 from .refinement.filtering import linearised
 from .refinement.lasting import lasting_errors
@@ -50,14 +51,19 @@ class Joint(Method):
     keeps_pins: ClassVar[bool] = True
 
     def run(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Result:
-        """Fit, track, refine."""
+        """Mend instances by what other views say of their parts, then fit, track, refine."""
         s: JointSettings = self.settings
         world = Canonical.of(rig, detections)
+        if s.parts and detections.parts is not None:
+            sound = mended(world.rig, world.detections, first_model(world.rig, world.detections, s).body_length)
+            world = replace(world, detections=sound.detections, row=world.row[sound.source])
         rig, detections = world.rig, world.detections
         model = initial_model(rig, detections, s)
         obs = Observations.of(rig, detections, model)
         if s.model is not None:
             obs = obs.with_pair_odds(rig, detections, model.body_length, s.model)
+        elif s.parts and detections.parts is not None:
+            obs = obs.with_part_odds(rig, detections, model.body_length)
         engine = Engine(rig, model, s)
         frames = detections.frames
         for k, frame in enumerate(frames):

@@ -75,6 +75,13 @@ class Observations:
 
         return replace(self, pair_odds=PairOdds.of(*load_odds(model)(rig, detections, self.noise, body_length)))
 
+    def with_part_odds(self, rig: CameraRig, detections: Detections, body_length: float) -> "Observations":
+        """Return these observations with what the parts of bodies say about pairs, where they can teach it."""
+        from .parts.odds import part_odds
+
+        odds = part_odds(rig, detections, body_length)
+        return self if odds is None else replace(self, pair_odds=odds)
+
     def frame(self, number: int, rows: slice, views: int) -> "FrameObservations":
         """Return the detections of one frame, which are sorted by camera."""
         lines = Lines(self.origin[rows], self.direction[rows], self.camera[rows])

@@ -41,4 +41,7 @@ class JointSettings(MethodSettings):
     silhouettes: int = Field(
         default=0, ge=0, description="most cameras with which outlines of two views are compared; 2 helps two cameras"
     )
+    parts: bool = Field(
+        default=True, description="whether the parts of bodies decide with their middles, if there are any"
+    )
     model: Path | None = Field(default=None, description="pair network of 'trackfish3d learn', as one more cue")

@@ -1,0 +1,1 @@
+"""What the parts of bodies say about which detections show one animal."""
