@@ -19,4 +19,10 @@ class AnalysisSettings(Settings):
     shortest: float = Field(default=0.3, ge=0, le=1, description="share of the frames a track needs to be summarised")
     map_bins: int = Field(default=41, ge=3, le=401, description="cells of a neighbour map, each way")
     tank_bins: int = Field(default=40, ge=2, le=400, description="cells along the longest side of the tank")
+    midline: str | None = Field(
+        default=None, description="of poses: parts from head to tail, with commas; by their names"
+    )
+    angles: str | None = Field(
+        default=None, description="of poses: angles to measure, as in snout-centre-tail, with commas"
+    )
     anomaly: AnomalySettings = AnomalySettings()

@@ -36,6 +36,7 @@ from ..recordings.tracks_text import note_edits
 from ..report import build_report
 from ..report import write_report as write_page
 from ..report.behaviour import FIGURES, figures_of
+from .posture_files import write_postures
 from .tracking import Source, load_truth, open_recording
 
 AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
@@ -154,6 +155,8 @@ def analyse(
         found = analyse_tracks(points, world, chosen, tables, progress, threads)
         for name, table in whole_tables(found).items():
             tables(name, table)
+        if tracks is None and source.poses is not None:
+            write_postures(source.poses, world, chosen, tables)
     write_json(folder / FIGURES, figures_of(found, own if tracks is None else Path(tracks), raw), indent=None)
     write_json(folder / "settings.json", {"trackfish3d": __version__, "settings": chosen.model_dump(mode="json")})
     if out is None:

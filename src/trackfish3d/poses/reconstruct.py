@@ -1,5 +1,6 @@
 """Poses of a recording: gather, start, learn, solve, and take parts from whom they belong to."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,13 +18,14 @@ from .claims import claim
 from .kernels import agree
 from .segments import Segment, Sightings, segments_of
 from .solver import lasting_covariance, relax
-from .turned import turn_back, turn_frames
+from .turned import AROUND, turn_back, turn_frames
 
 Array = NDArray[np.float64]
 WINDOW, OVERLAP = 300, 12  # frames that are solved together, and that windows share at each end
 LEARN = 1200  # frames of animals, at most, that teach
 CAP = 9.0  # squared sigmas beyond which a view does not agree with a first point
 ROUNDS = 3  # of expectation and maximisation, before and after parts are taken from others
+JUMP = 0.15  # of the size of a body, from the frames around: a first point that is no first point
 LEFT_OUT = 0.25  # of the size of a body: a part that is known no better is left out
 
 
@@ -115,7 +117,7 @@ class _Work:
         known = self.sightings.score[np.isfinite(self.sightings.pixel).all(-1)]
         anatomy = first_anatomy(skeleton, segments, points, sigma, known)
         for segment in segments:
-            segment.points = filled(segment)
+            segment.points = filled(segment, anatomy.size)
         for k in range(2 * ROUNDS):
             if k == ROUNDS:
                 claim(self.rig, self.sightings, self.detections, segments, anatomy)
@@ -149,7 +151,7 @@ class _Work:
         segments = self.started(first, last, anatomy.sigma) if taught is None else taught
         if taught is None:
             for segment in segments:
-                segment.points = filled(segment)
+                segment.points = filled(segment, anatomy.size)
                 relax(self.rig, self.sightings, segment, anatomy, (4.0, 2.0, 1.0, 1.0), True)
         for widths in ((2.0, 1.0, 1.0), (1.0,)):
             changed = claim(self.rig, self.sightings, self.detections, segments, anatomy)
@@ -182,14 +184,21 @@ class _Work:
         )
 
 
-def filled(segment: Segment) -> Array:
-    """Return first points (F, K, 3) without gaps: a part's place beside the animal's middle, drawn on in time."""
+def filled(segment: Segment, size: float) -> Array:
+    """Return first points (F, K, 3) without gaps: a part's place beside the animal's middle, drawn on in time.
+
+    Parameters
+    ----------
+    segment : with first points, some of which two views may agree on by accident: those that jump are drawn on, too.
+    size : of a body, world units.
+    """
     points = segment.points
     known: NDArray[np.bool_] = np.asarray(np.isfinite(points).all(-1))
     count = known.sum(1, keepdims=True)
     centre = np.where(known[..., None], points, 0.0).sum(1) / np.maximum(count, 1)
     middle = np.where(count >= 3, centre, segment.middle)
     beside = points - middle[:, None]
+    known &= ~_jumped(beside, size)
     out = points.copy()
     time = np.arange(len(points))
     for k in range(points.shape[1]):
@@ -200,4 +209,16 @@ def filled(segment: Segment) -> Array:
         for a in range(3):
             out[:, k, a] = middle[:, a] + np.interp(time, rows, beside[rows, k, a])
     out[known] = points[known]
+    return out
+
+
+def _jumped(beside: Array, size: float) -> NDArray[np.bool_]:
+    """Places beside the middle (F, K, 3) that are far from the usual one of the frames around, for a few frames."""
+    reach = np.arange(len(beside))[:, None] + np.arange(-AROUND, AROUND + 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # parts that nothing shows around
+        usual = np.nanmedian(beside[np.clip(reach, 0, len(beside) - 1)], axis=1)
+        off = np.linalg.norm(beside - usual, axis=-1)
+        wide = np.nanmedian(off, axis=0)
+    out: NDArray[np.bool_] = np.asarray(off > JUMP * size + 5 * np.nan_to_num(wide))
     return out

@@ -107,7 +107,7 @@ class Poses(Columns):
         guess = 100 * float((there & ~self.observed).sum()) / total
         return (
             f"{len(self.skeleton)} parts: {seen:.1f} % seen by two views or more, {guess:.1f} % estimated from the "
-            f"body, {100 - seen - guess:.1f} % left out"
+            f"body, {max(100 - seen - guess, 0.0):.1f} % left out"
         )
 
     def part(self, name: str) -> Array:

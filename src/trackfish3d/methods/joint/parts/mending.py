@@ -14,8 +14,8 @@ from ....cameras.rig import CameraRig
 from ....recordings.detections import Detections
 from ....recordings.importers.poses.unite import centred
 from ..arguments import Array, Flags, Ints
-from .agreement import PartRays, gaps, meeting
 from .odds import REACH, PartOdds, learn, rays_of
+from .ray_gaps import PartRays, gaps, meeting
 
 SURE = 2.0  # log-odds at which a detection of another view is taken to show the same body
 LIKELY = 0.0  # the same for halves of a body, of which two views must say so

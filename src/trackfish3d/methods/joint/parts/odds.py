@@ -16,7 +16,7 @@ from scipy.special import expit
 from ....cameras.rig import CameraRig
 from ....recordings.detections import Detections
 from ..arguments import Array, Ints, PairOdds
-from .agreement import PartRays, gaps, meeting
+from .ray_gaps import PartRays, gaps, meeting
 
 REACH = 0.5  # body lengths within which the rays of two middles must pass to be compared
 TURNED = 0.1  # chance, before anything is known, that one of two views has left and right exchanged
