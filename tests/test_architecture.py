@@ -15,7 +15,7 @@ LAYERS = [
     ["cameras", "media"],
     ["calibration", "recordings"],
     ["health", "behaviour", "methods"],
-    ["evaluation", "detection", "poses", "refinement"],
+    ["evaluation", "detection", "bodies", "poses", "refinement"],
     ["plot", "synfish"],
     ["report", "benchmark"],
     ["pipeline"],

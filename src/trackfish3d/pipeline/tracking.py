@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..bodies import with_bodies
 from ..core import provenance
 from ..core.errors import InputError
 from ..core.lock import locked
@@ -164,7 +165,7 @@ def track(
 
 
 def with_poses(source: Recording, result: Result, point: str | None = None, progress: Progress | None = None) -> Result:
-    """Return the result with every part in 3D, where the recording's detections have parts.
+    """Return the result with headings and sizes, and with every part in 3D where the recording's detections have parts.
 
     Parameters
     ----------
@@ -173,6 +174,7 @@ def with_poses(source: Recording, result: Result, point: str | None = None, prog
     point : part that the tracks shall follow; the middle of the body without.
     progress : called with windows done and windows in all.
     """
+    result = replace(result, tracks=with_bodies(source.rig, source.detections, result.tracks))
     if source.detections.skeleton is None:
         if point is not None:
             raise InputError(f"--point {point}: the detections of {source.folder} have no parts")

@@ -14,7 +14,8 @@ from ..core.reading.limits import FARTHEST, refuse_far, refuse_rows, refuse_wild
 Array = NDArray[np.float64]
 _UPPER = [(0, 0, "xx"), (0, 1, "xy"), (0, 2, "xz"), (1, 1, "yy"), (1, 2, "yz"), (2, 2, "zz")]
 _SINGLE = ("sigma_velocity", "views", "error_px", "observed", "confidence")
-_DETECTION = "detection_"
+_DETECTION, _VISIBLE = "detection_", "visible_"
+_BODY = ("heading_sigma", "length", "length_sigma", "thickness", "thickness_sigma")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +35,14 @@ class Tracks(Columns):
     confidence : (N,) of the identity, 0 to 1; NaN where unknown.
     detection : (N, C) int64 row of `Detections` used in each of ``cameras``, -1 for none.
     cameras : names of the cameras.
+    heading : (N, 3) unit vectors from tail to head, NaN where nothing tells; this and the next are None where nobody
+        asked for bodies, the others also where there are no masks.
+    heading_sigma : (N,) standard deviation of the heading in either direction, rad.
+    length : (N,) of the body, that of the ellipse with the masks' moments, world units; one number a track.
+    length_sigma : (N,) its standard deviation.
+    thickness : (N,) of the body, world units; one number a track.
+    thickness_sigma : (N,) its standard deviation.
+    visible : (N, C) share of the body that the mask in each camera shows, at most 1; NaN where there is none.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "track")
@@ -50,6 +59,13 @@ class Tracks(Columns):
     confidence: Array
     detection: NDArray[np.int64]
     cameras: tuple[str, ...] = ()
+    heading: Array | None = None
+    heading_sigma: Array | None = None
+    length: Array | None = None
+    length_sigma: Array | None = None
+    thickness: Array | None = None
+    thickness_sigma: Array | None = None
+    visible: Array | None = None
 
     @classmethod
     def build(
@@ -67,6 +83,7 @@ class Tracks(Columns):
         detection: ArrayLike | None = None,
         cameras: tuple[str, ...] = (),
         source: str = "tracks",
+        **body: ArrayLike | None,
     ) -> "Tracks":
         """Sort by frame and track; what is not given is filled in as unknown.
 
@@ -84,6 +101,7 @@ class Tracks(Columns):
         detection : (N, C) row of `Detections` used in each camera, -1 for none.
         cameras : names of the cameras.
         source : where they come from, for messages.
+        body : ``heading``, ``length`` and the other columns of bodies, where they are known.
         """
         frames = np.asarray(frame, dtype=np.int64)
         tracks = np.asarray(track, dtype=np.int64)
@@ -111,6 +129,7 @@ class Tracks(Columns):
             column(confidence, (n,), np.nan, np.float64),
             rows,
             cameras,
+            **{name: np.asarray(value, np.float64)[order] for name, value in body.items() if value is not None},
         )
 
     def array(self) -> Array:
@@ -149,7 +168,17 @@ class Tracks(Columns):
         columns |= {f"cov_{name}": self.covariance[:, i, j] for i, j, name in _UPPER}
         columns |= {k: getattr(self, k) for k in _SINGLE}
         columns |= {f"{_DETECTION}{c}": self.detection[:, k] for k, c in enumerate(self.cameras)}
-        return pa.table(columns)
+        return pa.table(columns | self._body_columns())
+
+    def _body_columns(self) -> dict[str, Array]:
+        """Columns of bodies by their names in a file, those that are there."""
+        columns: dict[str, Array] = {}
+        if self.heading is not None:
+            columns |= {f"heading_{axis}": self.heading[:, k] for k, axis in enumerate("xyz")}
+        columns |= {n: value for n in _BODY if (value := getattr(self, n)) is not None}
+        if self.visible is not None:
+            columns |= {f"{_VISIBLE}{c}": self.visible[:, k] for k, c in enumerate(self.cameras)}
+        return columns
 
     @classmethod
     def from_table(cls, table: pa.Table, source: str = "tracks") -> "Tracks":
@@ -183,10 +212,21 @@ class Tracks(Columns):
                 detection=np.column_stack([get[_DETECTION + c] for c in cameras]) if cameras else None,
                 cameras=cameras,
                 source=source,
+                **_bodies(get, cameras),
                 **{k: get[k] for k in _SINGLE if k in names},
             )
         except (ValueError, TypeError, KeyError, OverflowError, pa.ArrowException) as error:
             raise InputError(f"{source}: columns are not what a tracks file holds ({error})") from None
+
+
+def _bodies(columns: dict[str, Any], cameras: tuple[str, ...]) -> dict[str, Any]:
+    """Columns of bodies that a file has, by their names in `Tracks`."""
+    found: dict[str, Any] = {name: columns[name] for name in _BODY if name in columns}
+    if all(f"heading_{axis}" in columns for axis in "xyz"):
+        found["heading"] = np.column_stack([columns[f"heading_{axis}"] for axis in "xyz"])
+    if cameras and all(_VISIBLE + c in columns for c in cameras):
+        found["visible"] = np.column_stack([columns[_VISIBLE + c] for c in cameras])
+    return found
 
 
 def _refuse_unsound(columns: dict[str, Any], source: str) -> None:
@@ -206,6 +246,13 @@ def _refuse_unsound(columns: dict[str, Any], source: str) -> None:
     if "error_px" in columns:
         value = np.asarray(columns["error_px"], np.float64)
         refuse_rows((value < 0) | (value > FARTHEST), "error_px is no distance in an image", source)
+    for name in ("heading_x", "heading_y", "heading_z"):
+        if name in columns:
+            refuse_rows(np.abs(np.asarray(columns[name], np.float64)) > 1 + 1e-6, f"{name} is beyond 1", source)
+    for name in (*_BODY, *(n for n in columns if n.startswith(_VISIBLE))):
+        if name in columns:
+            value = np.asarray(columns[name], np.float64)
+            refuse_rows((value < 0) | (value > FARTHEST), f"{name} is no size", source)
     if "views" in columns:
         value = np.asarray(columns["views"], np.float64)
         refuse_rows(~((value >= 0) & (value < 2**15)), "views is no number of cameras", source)

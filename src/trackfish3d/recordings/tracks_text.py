@@ -61,7 +61,7 @@ def write_tracks_table(tracks: Tracks, path: str | Path, units: str, fps: float 
     variance = np.trace(tracks.covariance, axis1=1, axis2=2) / 3
     names = ["track", "frame", "time_s", *(f"{a}_{units}" for a in ("x", "y", "z", "sigma"))]
     time = np.full(len(tracks), np.nan) if fps is None else tracks.frame / fps
-    columns = (
+    columns: tuple[list[Any], ...] = (
         tracks.track.tolist(),
         tracks.frame.tolist(),
         _texts(time),
@@ -71,7 +71,15 @@ def write_tracks_table(tracks: Tracks, path: str | Path, units: str, fps: float 
         tracks.observed.astype(int).tolist(),
         _texts(tracks.confidence, 6),
     )
-    _write(path, [*names, "views", "observed", "confidence"], zip(*columns, strict=True))
+    names += ["views", "observed", "confidence"]
+    if tracks.heading is not None and tracks.heading_sigma is not None:
+        names += ["heading_x", "heading_y", "heading_z", "heading_sigma_rad"]
+        columns += (*(_texts(axis, 4) for axis in tracks.heading.T), _texts(tracks.heading_sigma, 3))
+    for name in ("length", "length_sigma", "thickness", "thickness_sigma"):
+        if (size := getattr(tracks, name)) is not None:
+            names.append(f"{name}_{units}")
+            columns += (_texts(size, 4),)
+    _write(path, names, zip(*columns, strict=True))
 
 
 def _texts(values: NDArray[np.float64], digits: int = DIGITS) -> list[str]:

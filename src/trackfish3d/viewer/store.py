@@ -165,6 +165,8 @@ class Store:
             return packed_tracks(self.recording.rig, none, np.zeros((0, 3)))
         around = self.tracks_between(begin - REACH, end + REACH)
         ways = headings(around.frame, around.track, around.position, sigma_of(around), self.body_length)
+        if around.heading is not None:  # of bodies, where the tracks know it
+            ways = np.where(np.isfinite(around.heading), around.heading, ways)
         here = (around.frame >= begin) & (around.frame <= end)
         return packed_tracks(self.recording.rig, around.select(here), ways[here])
 
