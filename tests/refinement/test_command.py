@@ -115,6 +115,7 @@ def test_check_says_when_a_refinement_would_help_and_by_how_much(nudged, tmp_pat
     run("check", nudged.folder, "--picture", tmp_path / "rig.png")
     said = capsys.readouterr().out
     assert "would bring the error of held-out tracks from" in said
+    assert set(json.loads((nudged.folder / "check.json").read_text())) == {"problems", "notes"}
     run("check", nudged.folder, "--picture", tmp_path / "rig.png", "--no-advice")
     assert "would bring" not in capsys.readouterr().out
     good = Recording.create(tmp_path / "good", paper_rig(5), detections=points_of(paper_rig(5), 1))

@@ -1,6 +1,7 @@
 """``trackfish3d check``: what a user runs first."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from rich.table import Table
 from ...core.errors import InputError
 from ...health import Health
 from ...health.intake import WINDOWS, take_in
+from ...health.kept import keep_verdict
 from ...health.picture import animals, draw_rig
 from ...health.verdict import judge
 from ...pipeline.refining import advise_refinement
@@ -31,11 +33,14 @@ def command(
     Detections of any two cameras are matched as well as they can be; what is left over is the residual. It is
     compared with views of another time or place (chance), with each camera shifted in time, with films exchanged, with
     and without water, and with other lenses and poses. Exit code 1 when something is wrong; what cannot be told is
-    said, with exit code 0. Of a long recording a sample is compared.
+    said, with exit code 0. Of a long recording a sample is compared. The verdict is kept in ``check.json``, for the
+    report and the viewer.
     """
     rec = Recording.open(recording)
     intake = take_in(rec)
     health = judge(rec, intake, frames)
+    with suppress(InputError, OSError):  # a folder that cannot be written to gets its verdict all the same
+        keep_verdict(rec.folder, health)
     path = picture or rec.folder / "rig.png"
     drawn = f"the rig: {path}"
     try:
