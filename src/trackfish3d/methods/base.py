@@ -105,10 +105,7 @@ class Method(ABC):
         fps : frames a second.
         progress : called with steps done and steps in all.
         """
-        if tuple(detections.cameras) != rig.names:
-            raise InputError(
-                f"detections are of cameras {', '.join(detections.cameras)}, the calibration of {', '.join(rig.names)}"
-            )
+        self.refuse_cameras(rig, detections.cameras)
         single = once(rig, detections)
         count = len(single.rig)
         if not self.min_cameras <= count <= self.max_cameras:
@@ -132,6 +129,18 @@ class Method(ABC):
         inside = Region.parse(self.settings.region).holds(result.tracks.position)
         note = f"{int((~inside).sum())} of {len(inside)} points of tracks lie outside the region and were left out"
         return replace(result, tracks=result.tracks.select(inside), notes=(*result.notes, note))
+
+    @staticmethod
+    def refuse_cameras(rig: CameraRig, names: Sequence[str]) -> None:
+        """Refuse detections of other cameras.
+
+        Parameters
+        ----------
+        rig : the cameras.
+        names : of the cameras that the detections are of.
+        """
+        if tuple(names) != rig.names:
+            raise InputError(f"detections are of cameras {', '.join(names)}, the calibration of {', '.join(rig.names)}")
 
     def remarks(self, result: Result) -> list[str]:
         """Return what a user should know about the finished tracks, a line each.

@@ -59,17 +59,17 @@ def once(rig: CameraRig, detections: Detections) -> Once:
     """
     notes = []
     keep = np.ones(len(detections), bool)
-    copies = _copies(detections)
+    again = copies(detections)
     for c, camera in enumerate(rig):
         mine = detections.camera == c
-        count = int((copies & mine).sum())
+        count = int((again & mine).sum())
         if count > MOSTLY * 0.5 * mine.sum():
-            keep &= ~(copies & mine)
+            keep &= ~(again & mine)
             notes.append(f"camera {camera.name}: {count} detections are listed twice and count once")
     left = list(range(len(rig)))
     for b in range(1, len(rig)):
         for a in range(b):
-            if a in left and _same_camera(rig, a, b) and _same_detections(detections, keep, a, b):
+            if a in left and same_camera(rig, a, b) and _same_detections(detections, keep, a, b):
                 left.remove(b)
                 keep &= detections.camera != b
                 notes.append(f"camera {rig[b].name} is camera {rig[a].name} again: it was left out")
@@ -89,7 +89,7 @@ def _key(detections: Detections) -> NDArray[np.float64]:
     return np.asarray(np.round(np.column_stack(columns), DIGITS), np.float64)
 
 
-def _copies(detections: Detections) -> NDArray[np.bool_]:
+def copies(detections: Detections) -> NDArray[np.bool_]:
     """(N,) whether the same detection was listed before."""
     key = _key(detections)
     order = np.lexsort((*key.T, detections.camera, detections.frame))
@@ -100,7 +100,7 @@ def _copies(detections: Detections) -> NDArray[np.bool_]:
     return out
 
 
-def _same_camera(rig: CameraRig, a: int, b: int) -> bool:
+def same_camera(rig: CameraRig, a: int, b: int) -> bool:
     """Whether two cameras are one: the same place, direction, lens and water."""
     return bool(np.allclose(rig.packed[a], rig.packed[b], rtol=1e-9, atol=1e-9))
 

@@ -85,8 +85,7 @@ class Result:
         if isinstance(where, Recording):
             where.write_tracks(self.tracks)
             where.write_poses(self.poses)
-            path = where.folder / "tracks.csv"
-            self._note(where)
+            return self.save_beside(where)
         else:
             path = Path(where)
             if path.suffix.lower() in (".parquet", ".pq"):
@@ -97,6 +96,20 @@ class Result:
                 raise InputError(f"{path}: tracks are written as .csv or .parquet")
             if self.poses is not None:
                 write_poses(self.poses, path.with_suffix(f".poses{path.suffix.lower()}"))
+        return self._describe(path)
+
+    def save_beside(self, recording: Recording) -> Path:
+        """Write what belongs to the tracks of a recording, which are written already; returns their file.
+
+        Parameters
+        ----------
+        recording : whose tracks these are.
+        """
+        self._note(recording)
+        return self._describe(recording.folder / "tracks.csv")
+
+    def _describe(self, path: Path) -> Path:
+        """Write settings and suspects beside a file of tracks."""
         settings = None if self.settings is None else self.settings.model_dump(mode="json")
         content: dict[str, Any] = {"method": self.method, "settings": settings, "trackfish3d": __version__}
         if (length := self.body_length) is not None:

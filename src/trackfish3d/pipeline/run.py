@@ -30,7 +30,7 @@ LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a netw
 _MADE = (
     "cameras.toml", "detections.parquet", "detections.settings.json", "truth.parquet", "rig.png", CHECK, PAIRS,
     "tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json", "suspects.csv", "report.html",
-    "preview", ".detect",
+    "preview", ".detect", ".track",
 )  # fmt: skip
 
 

@@ -26,7 +26,8 @@ from ..report.scoring import score
 from .films import link_films
 from .results import analyse
 from .stages import Stage
-from .tracking import load_truth, with_poses
+from .track_files import track_into
+from .tracking import load_truth
 
 RECORDED = ("recording.toml", "cameras.toml", "detections.parquet")
 
@@ -187,11 +188,8 @@ def track_stage(folder: Path, method: Method, network: Path | None = None) -> St
     settings = {"method": method.name, "settings": method.settings.model_dump(mode="json")}
 
     def work(progress: Progress) -> str:
-        recording = Recording.open(folder)
-        result = method.track(recording.rig, recording.detections, recording.fps, progress)
-        result = with_poses(recording, result)
-        result.save(recording)
-        return "\n".join([result.summary, *result.notes])
+        made = track_into(Recording.open(folder), method, progress)
+        return "\n".join([made.summary, *made.notes])
 
     outputs = tuple(folder / n for n in ("tracks.parquet", "tracks.csv"))
     inputs = recorded(folder) if network is None else (*recorded(folder), network)

@@ -12,7 +12,7 @@ edits.jsonl         what people mended, only ever added to
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,9 +39,9 @@ from .edits.edit_log import read_log
 from .edits.mending import Mending, TrackFile, errors_of
 from .plausible import checked
 from .poses import FILE, TEXT, TRUTH_FILE, Poses, read_poses, write_poses
-from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_table
+from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_pieces, write_table
 from .tracks import Tracks
-from .tracks_text import TABLE, with_digest, write_tracks_csv, write_tracks_table
+from .tracks_text import TABLE, digest_of, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 _TABLES = ("detections", "truth", "tracks", "mended_tracks", "poses", "truth_poses")
@@ -305,10 +305,20 @@ class Recording:
         ----------
         tracks : of this recording.
         """
+        self.write_track_pieces(lambda: [tracks])
+
+    def write_track_pieces(self, pieces: Callable[[], Iterable[Tracks]]) -> None:
+        """Write the files of `write_tracks` from pieces, in bounded memory.
+
+        Parameters
+        ----------
+        pieces : gives all pieces, ascending in frames, anew at every call.
+        """
         text = self.folder / "tracks.csv"
-        write_tracks_csv(tracks, text)
-        write_tracks_table(tracks, self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
-        write_table(with_digest(tracks.to_table(), text), self.folder / "tracks.parquet")
+        write_tracks_csv(pieces(), text)
+        write_tracks_table(pieces(), self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
+        tables = (piece.to_table() for piece in pieces())
+        write_pieces(tables, self.folder / "tracks.parquet", digest_of(text))
         self.forget("tracks", "mended_tracks")
 
     @cached_property

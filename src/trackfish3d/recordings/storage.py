@@ -1,6 +1,7 @@
 """Tables in files: Parquet, and CSV of every dialect; tracks and truth from either."""
 
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,31 @@ def write_table(table: pa.Table, path: str | Path) -> None:
     """Write an Arrow table as Parquet (zstd), complete or not at all."""
     with atomic_path(path) as temporary:
         pq.write_table(table, temporary, compression="zstd", row_group_size=ROWS_PER_GROUP)
+
+
+def write_pieces(tables: Iterable[pa.Table], path: str | Path, metadata: dict[bytes, str] | None = None) -> None:
+    """Write tables that follow each other as one Parquet file: the same bytes as `write_table` makes of them together.
+
+    Parameters
+    ----------
+    tables : of one schema; at least one.
+    path : the file.
+    metadata : of the schema.
+    """
+    held: pa.Table | None = None
+    with atomic_path(path) as temporary:
+        writer = None
+        for table in tables:
+            held = table if held is None else pa.concat_tables([held, table])
+            held = held.replace_schema_metadata(metadata)
+            writer = writer or pq.ParquetWriter(temporary, held.schema, compression="zstd")
+            while held.num_rows > ROWS_PER_GROUP:
+                writer.write_table(held.slice(0, ROWS_PER_GROUP).combine_chunks(), row_group_size=ROWS_PER_GROUP)
+                held = held.slice(ROWS_PER_GROUP)
+        assert writer is not None
+        assert held is not None
+        writer.write_table(held.combine_chunks(), row_group_size=ROWS_PER_GROUP)
+        writer.close()
 
 
 def read_table(path: str | Path) -> pa.Table:

@@ -3,11 +3,11 @@
 import csv
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -35,31 +35,60 @@ def letters(number: int) -> str:
     return name
 
 
-def write_tracks_csv(tracks: Tracks, path: str | Path) -> None:
+def write_tracks_csv(tracks: Tracks | Iterable[Tracks], path: str | Path) -> None:
     """Write the paper's ``tracks.csv``: object, Timestamp (frame), X, Y, Z, group (number of views).
 
-    Tracks are named A, B, C, ... by first appearance.
+    Tracks are named A, B, C, ... by first appearance. They may come in pieces of ascending frames.
     """
     order: dict[int, str] = {}
-    for t in tracks.track.tolist():
-        order.setdefault(t, letters(len(order)))
-    names = [order[t] for t in tracks.track.tolist()]
-    columns = (names, tracks.frame.tolist(), *(_texts(a) for a in tracks.position.T), tracks.views.tolist())
-    _write(path, PAPER_COLUMNS, zip(*columns, strict=True))
+
+    def rows(piece: Tracks) -> Iterable[tuple[Any, ...]]:
+        for t in piece.track.tolist():
+            if t not in order:
+                order[t] = letters(len(order))
+        names = [order[t] for t in piece.track.tolist()]
+        columns = (names, piece.frame.tolist(), *(_texts(a) for a in piece.position.T), piece.views.tolist())
+        return zip(*columns, strict=True)
+
+    _write(path, PAPER_COLUMNS, map(rows, _pieces(tracks)))
 
 
-def write_tracks_table(tracks: Tracks, path: str | Path, units: str, fps: float | None) -> None:
+def _pieces(tracks: Tracks | Iterable[Tracks]) -> Iterable[Tracks]:
+    return [tracks] if isinstance(tracks, Tracks) else tracks
+
+
+def write_tracks_table(tracks: Tracks | Iterable[Tracks], path: str | Path, units: str, fps: float | None) -> None:
     """Write a table for people, a row a point, with the unit in the names of the columns.
 
     Parameters
     ----------
-    tracks : the tracks.
+    tracks : the tracks, or pieces of them in ascending frames.
     path : file to write.
     units : unit of the world.
     fps : frames a second; None where it is not known: ``time_s`` is empty then.
     """
-    variance = np.trace(tracks.covariance, axis1=1, axis2=2) / 3
+    pieces = iter(_pieces(tracks))
+    first = next(pieces, None)
+    if first is None:
+        raise ValueError("there must be one piece at least, which says what columns there are")
+    _write(path, _names(first, units), (_rows(piece, fps) for piece in chain([first], pieces)))
+
+
+_SIZES = ("length", "length_sigma", "thickness", "thickness_sigma")
+
+
+def _names(tracks: Tracks, units: str) -> list[str]:
+    """Columns of the table for people."""
     names = ["track", "frame", "time_s", *(f"{a}_{units}" for a in ("x", "y", "z", "sigma"))]
+    names += ["views", "observed", "confidence"]
+    if tracks.heading is not None and tracks.heading_sigma is not None:
+        names += ["heading_x", "heading_y", "heading_z", "heading_sigma_rad"]
+    return names + [f"{name}_{units}" for name in _SIZES if getattr(tracks, name) is not None]
+
+
+def _rows(tracks: Tracks, fps: float | None) -> Iterable[tuple[Any, ...]]:
+    """Rows of the table for people."""
+    variance = np.trace(tracks.covariance, axis1=1, axis2=2) / 3
     time = np.full(len(tracks), np.nan) if fps is None else tracks.frame / fps
     columns: tuple[list[Any], ...] = (
         tracks.track.tolist(),
@@ -71,15 +100,10 @@ def write_tracks_table(tracks: Tracks, path: str | Path, units: str, fps: float 
         tracks.observed.astype(int).tolist(),
         _texts(tracks.confidence, 6),
     )
-    names += ["views", "observed", "confidence"]
     if tracks.heading is not None and tracks.heading_sigma is not None:
-        names += ["heading_x", "heading_y", "heading_z", "heading_sigma_rad"]
         columns += (*(_texts(axis, 4) for axis in tracks.heading.T), _texts(tracks.heading_sigma, 3))
-    for name in ("length", "length_sigma", "thickness", "thickness_sigma"):
-        if (size := getattr(tracks, name)) is not None:
-            names.append(f"{name}_{units}")
-            columns += (_texts(size, 4),)
-    _write(path, names, zip(*columns, strict=True))
+    sizes = [size for name in _SIZES if (size := getattr(tracks, name)) is not None]
+    return zip(*columns, *(_texts(size, 4) for size in sizes), strict=True)
 
 
 def _texts(values: NDArray[np.float64], digits: int = DIGITS) -> list[str]:
@@ -87,16 +111,17 @@ def _texts(values: NDArray[np.float64], digits: int = DIGITS) -> list[str]:
     return ["" if x != x else f"{x:.{digits}g}" for x in values.tolist()]
 
 
-def _write(path: str | Path, names: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+def _write(path: str | Path, names: Sequence[str], pieces: Iterable[Iterable[tuple[Any, ...]]]) -> None:
     with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
-        writer.writerows(rows)
+        for rows in pieces:
+            writer.writerows(rows)
 
 
-def with_digest(table: pa.Table, path: Path) -> pa.Table:
-    """Return the table of ``tracks.parquet`` with a digest of the CSV file that was written from the same tracks."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _DIGEST: _digest(path)})
+def digest_of(path: Path) -> dict[bytes, str]:
+    """Return what ``tracks.parquet`` says of the CSV file that was written from the same tracks: a digest."""
+    return {_DIGEST: _digest(path)}
 
 
 def note_edits(path: Path) -> None:

@@ -4,7 +4,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
+from pydantic import BaseModel
 
 from ...core.compiled import compiling
 from ...core.errors import InputError
@@ -12,11 +14,12 @@ from ...core.lock import locked
 from ...core.settings import parse_settings, setting_names, setting_values
 from ...methods.base import Method
 from ...methods.registry import DEFAULT_METHOD, method_names, summaries
-from ...methods.result import Result
 from ...methods.suspects import suspects_path
 from ...pipeline.keeping import keep_edits, pins_of
+from ...pipeline.track_files import track_into, written
 from ...pipeline.tracking import chosen_method, why_nothing, with_poses
 from ...recordings import Recording
+from ...recordings.parts_file import FILE as PARTS
 from .._progress import Bars
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
@@ -62,27 +65,31 @@ def command(
         raise InputError(f"{out}: tracks are written as .csv or .parquet")
     if keep_edits_:
         chosen = chosen.pinned(pins_of(source))
-    with locked(source.folder) if out is None else nullcontext():
-        with Bars() as bars, compiling(bars.compiled):
-            for name in _dark(source):
-                bars.say(f"camera {name} has no detections")
+    with locked(source.folder) if out is None else nullcontext(), Bars() as bars, compiling(bars.compiled):
+        for name in _dark(source):
+            bars.say(f"camera {name} has no detections")
+        poses = bars.start("poses") if (source.folder / PARTS).exists() else None
+        if out is None and not keep_edits_:
+            result = None
+            made = track_into(source, chosen, bars.start("frames"), point, pose_progress=poses)
+        else:
             result = chosen.track(source.rig, source.detections, source.fps, bars.start("frames"))
-            result = with_poses(source, result, point, bars.start("poses") if source.detections.skeleton else None)
-        where = result.save(source if out is None else out)
-    kept = keep_edits(source, result).lines if keep_edits_ and out is None else []
-    print(f"{method}: {_line(changed_settings(result))}")
-    for note in [*result.notes, *kept]:
+            result = with_poses(source, result, point, poses)
+            made = written(result, source if out is None else out)
+    kept = keep_edits(source, result).lines if keep_edits_ and out is None and result is not None else []
+    print(f"{method}: {_line(changed_settings(made.settings))}")
+    for note in [*made.notes, *kept]:
         print(note)
-    if result.suspects:
-        worst = result.suspects[0]
+    if made.suspects:
+        worst = made.suspects[0]
         print(
-            f"{len(result.suspects)} moments to check, the worst at frame {worst.first} "
-            f"({100 * worst.probability:.0f} %): {suspects_path(where)}"
+            f"{len(made.suspects)} moments to check, the worst at frame {worst.first} "
+            f"({100 * worst.probability:.0f} %): {suspects_path(made.path)}"
         )
-    print(f"{result.summary}: {where}")
-    if result.poses is not None:
-        print(result.poses.summary)
-    if not len(result.tracks):
+    print(f"{made.summary}: {made.path}")
+    if made.poses is not None:
+        print(made.poses)
+    if not made.points:
         print(f"nothing could be tracked: {why_nothing(source)}")
         raise typer.Exit(1)
 
@@ -96,7 +103,12 @@ def scene_of(open_: bool, closed: bool) -> Literal["open", "closed"] | None:
 
 def _dark(source: Recording) -> list[str]:
     """Names of cameras without detections."""
-    return [n for c, n in enumerate(source.rig.names) if not (source.detections.camera == c).any()]
+    dark = set(range(len(source.rig)))
+    for piece in source.iter_detections():
+        dark -= set(np.unique(piece.camera).tolist())
+        if not dark:
+            break
+    return [source.rig.names[c] for c in sorted(dark)]
 
 
 command.__doc__ = f"{command.__doc__}\n\n\b\nMethods:\n{_METHODS}"
@@ -109,11 +121,11 @@ def print_settings(method: Method) -> None:
         print(f"{name} = {value}  {about[name]}")
 
 
-def changed_settings(result: Result) -> dict[str, Any]:
+def changed_settings(settings: BaseModel | None) -> dict[str, Any]:
     """Return settings that are not the defaults: the user's, and those estimated from the recording."""
-    assert result.settings is not None
-    usual = setting_values(type(result.settings)())
-    return {name: value for name, value in setting_values(result.settings).items() if value != usual[name]}
+    assert settings is not None
+    usual = setting_values(type(settings)())
+    return {name: value for name, value in setting_values(settings).items() if value != usual[name]}
 
 
 def _line(settings: dict[str, Any]) -> str:

@@ -99,6 +99,17 @@ class Engine:
         self._prune(everyone)
         return log
 
+    @property
+    def typical(self) -> Array:
+        """(C,) usual log size of detections in each view, which follows the recording."""
+        return self._beliefs.typical
+
+    def forget(self, frame: int) -> None:
+        """Drop what happened before a frame, and names of tracks that ended before it."""
+        self.logs = [log for log in self.logs if log.frame >= frame]
+        there = set(self.live.name.tolist()).union(*(log.name.tolist() for log in self.logs))
+        self.confirmed &= there
+
     def finish(self) -> None:
         """Confirm what is left at the end, however short."""
         if len(self.live):

@@ -1,5 +1,6 @@
 """Method ``joint``: one assignment over views and time."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
-from ...core.progress import Progress
+from ...core.progress import Progress, silent
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method
@@ -16,23 +17,21 @@ from .arguments import FutureFrames
 from .engine import Engine
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
+from .long.outcome import OPEN, STOPPED, number_note, total
+from .long.run import LongRun
+from .long.sections import WHOLE, Section, cut, pieces_of, survey
 from .observations import Observations
 from .parts.mending import mended
-from .refinement.confidence import link_confidence, suspects, undo_doubtful_joins
+from .refinement.confidence import suspects, undo_doubtful_joins
 from .refinement.filtering import linearised
 from .refinement.lasting import lasting_errors
 from .refinement.pins import Pins
-from .refinement.refine import Lines, Refined, refine
+from .refinement.refine import refine
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
+from .tracks_of import to_tracks
 
 Array = NDArray[np.float64]
-_STOPPED = "{} searches ended before the best choice was proved (--set most_nodes=N searches longer)"
-
-_OPEN = (
-    "animals were taken to come and go: {} of {} beginnings and ends of tracks are at the border of the views; "
-    "--closed if none can leave"
-)
 
 
 class Joint(Method):
@@ -70,14 +69,14 @@ class Joint(Method):
             engine.step(int(frame), detections.at(k), obs, FutureFrames(frames, detections.offsets, k))
             progress(k + 1, len(frames))
         engine.finish()
-        notes = (_STOPPED.format(engine.stopped),) if engine.stopped else ()
+        notes = (STOPPED.format(engine.stopped),) if engine.stopped else ()
         if not engine.confirmed:
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         pins = Pins.of(self.pins, world, model.body_length)
         refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":
-            notes = (*notes, _OPEN.format(refined.borders.at_border, refined.borders.inner))
+            notes = (*notes, OPEN.format(refined.borders.at_border, refined.borders.inner))
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
         paths = refined.paths
         lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
@@ -86,38 +85,54 @@ class Joint(Method):
 
     def remarks(self, result: Result) -> list[str]:
         """Say why there are other tracks than animals, where their number was told."""
-        told, tracks = self.settings.animals, result.tracks
-        count = len(tracks.identities)
-        if told is None or count == told:
-            return []
+        tracks = result.tracks
         most = int(np.unique(tracks.frame, return_counts=True)[1].max(initial=0))
-        if count > told:
-            why = "some were lost for longer than can be bridged" if most <= told else "there are more at one moment"
-        else:
-            why = "the others were never seen by two views long enough"
-        return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
+        return number_note(len(tracks.identities), most, self.settings.animals)
 
+    def track(
+        self, rig: CameraRig, detections: Detections, fps: float = 30.0, progress: Progress | None = None
+    ) -> Result:
+        """Track all animals of a recording, a long one section by section."""
+        self.refuse_cameras(rig, detections.cameras)
+        long = None
+        if len(detections) > WHOLE and detections.skeleton is None:
+            long = self.long_run(rig, lambda: pieces_of(detections))
+        if long is None:
+            return super().track(rig, detections, fps, progress)
+        totals, pieces = total(long.go(progress or silent))
+        return Result(
+            Tracks.concat([p.tracks for p in pieces]),
+            totals.ranked,
+            tuple(totals.notes(long.engine.stopped, self.settings.scene, self.settings.animals)),
+            method=self.name,
+            settings=self.settings,
+            model=long.world.model(long.model),
+        )
 
-def to_tracks(world: Canonical, refined: Refined, lines: Lines, covariance: Array, sigma_velocity: Array) -> Tracks:
-    """Mended paths as tracks, with their errors, mean reprojection error and the confidence of each link.
+    def long_run(self, rig: CameraRig, pieces: Callable[[], Iterator[Detections]]) -> LongRun | None:
+        """Return the run of a recording in sections; None where it must be tracked as a whole.
 
-    lines : `linearised` of the paths. It sees points that noise has put a little above the water, too.
-    covariance (N, 3, 3), sigma_velocity (N,) : of `lasting_errors`.
-    """
-    detections, paths = world.detections, refined.paths
-    pixel, _, use = lines
-    off = np.linalg.norm(pixel - detections.centroids[np.maximum(paths.members, 0)], axis=2)
-    with np.errstate(invalid="ignore"):
-        error = np.where(use, off, 0.0).sum(1) / use.sum(1)
-    return Tracks.build(
-        paths.frame + world.first,
-        paths.name,
-        paths.state[:, :3] + world.origin,
-        covariance=covariance,
-        sigma_velocity=sigma_velocity,
-        detection=world.members(paths.members),
-        error_px=error,
-        observed=(paths.members >= 0).any(1),
-        confidence=link_confidence(refined),
-        cameras=world.names,
-    )
+        So are recordings of up to `sections.WHOLE` detections, such in which a camera or detections are there twice,
+        those with a region, and those with what people or a network said of them.
+
+        Parameters
+        ----------
+        rig : the cameras.
+        pieces : gives all detections anew at every call, in whole frames, ascending, as many at once as it likes.
+        """
+        if (
+            self.pins
+            or self.settings.model is not None
+            or self.settings.region is not None
+            or len(rig) < self.min_cameras
+        ):
+            return None
+
+        def sections() -> Iterator[Section]:
+            return cut(pieces())
+
+        known = survey(rig, sections())
+        if known.rows <= WHOLE or known.twice:
+            return None
+        long = LongRun(rig, sections, known, self.settings)
+        return long if long.fits else None

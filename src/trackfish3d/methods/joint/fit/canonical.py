@@ -36,22 +36,28 @@ class Canonical:
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections) -> "Canonical":
         """Put a recording in order: cameras and rows by what they saw."""
-        aside = np.abs(detections.u - np.array([c.size[0] / 2 for c in rig])[detections.camera])
-        count, high, wide = (
-            np.bincount(detections.camera, weights=w, minlength=len(rig)) for w in (None, detections.v, aside)
-        )
-        camera = np.lexsort((wide, high, count))
+        first = int(detections.frame.min(initial=0)) if len(detections) else 0
+        return cls.under(rig, detections, camera_order(looks(rig, detections)), first)
+
+    @classmethod
+    def under(
+        cls, rig: CameraRig, detections: Detections, camera: Ints, first: int, row_before: int = 0
+    ) -> "Canonical":
+        """Put a part of a recording in order, under a standing order of its cameras (`camera_order`).
+
+        first : number of the recording's first frame; row_before : detections of the recording before these.
+        """
+        aside = _aside(rig, detections)
         place = np.argsort(camera)[detections.camera]
         row = np.lexsort((aside, detections.v, place, detections.frame))
         names = tuple(rig.names[c] for c in camera)
         origin = np.mean([rig[int(c)].centre for c in camera], axis=0)
-        first = int(detections.frame.min(initial=0)) if len(detections) else 0
         ordered = replace(
             detections.select(row), cameras=names, camera=place[row].astype(np.int16),
             frame=detections.frame[row] - first,
         )  # fmt: skip
         moved = CameraRig(tuple(_moved(rig[n], origin) for n in names), rig.units)
-        return cls(moved, ordered, camera, row, origin, first)
+        return cls(moved, ordered, camera, row + row_before, origin, first)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -68,6 +74,23 @@ class Canonical:
         """Return what was fitted, cameras in the order in which they came."""
         back = np.argsort(self.camera)
         return model.with_(**{k: getattr(model, k)[back] for k in ("noise", "clear", "hidden", "clutter")})
+
+
+def looks(rig: CameraRig, detections: Detections) -> Array:
+    """(3, C) detections of each camera, and the sums of how high and how far aside they are, px; parts add up."""
+    weights = (None, detections.v, _aside(rig, detections))
+    return np.array([np.bincount(detections.camera, weights=w, minlength=len(rig)) for w in weights], float)
+
+
+def camera_order(looks: Array) -> Ints:
+    """Return the standing order (C,) of cameras by `looks` (3, C) of the whole recording."""
+    count, high, wide = looks
+    return np.lexsort((wide, high, count))
+
+
+def _aside(rig: CameraRig, detections: Detections) -> Array:
+    """(N,) distance of detections from the middle column of their picture, px."""
+    return np.asarray(np.abs(detections.u - np.array([c.size[0] / 2 for c in rig])[detections.camera]))
 
 
 def _moved(camera: Camera, origin: Array) -> Camera:

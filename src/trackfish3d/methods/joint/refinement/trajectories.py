@@ -28,6 +28,11 @@ class Trajectories:
     @classmethod
     def of(cls, logs: list[FrameLog], names: set[int]) -> "Trajectories":
         """Collect the logs of these tracks, without the frames after two views last agreed on it."""
+        return cls.collected(logs, names).trimmed(logs[-1].frame)
+
+    @classmethod
+    def collected(cls, logs: list[FrameLog], names: set[int]) -> "Trajectories":
+        """Collect the logs of these tracks, all frames of their lives."""
         wanted = np.array(sorted(names), np.int64)
         keep = [np.isin(g.name, wanted) for g in logs]
         cat = {
@@ -37,14 +42,17 @@ class Trajectories:
         cat["members"] = _once(cat["members"], cat["weight"])
         frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
         order = np.lexsort((frame, cat["name"]))
-        paths = cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
-        views = (paths.members >= 0).sum(1)
-        hit = (views >= 2) | ((views == 1) & (paths.frame > logs[-1].frame - 2))
-        low = np.full(wanted.max(initial=0) + 1, 2**62)
+        return cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
+
+    def trimmed(self, last: int) -> "Trajectories":
+        """Return the tracks from the first to the last frame in which two views agreed, or one at the end: ``last``."""
+        views = (self.members >= 0).sum(1)
+        hit = (views >= 2) | ((views == 1) & (self.frame > last - 2))
+        low = np.full(self.name.max(initial=0) + 1, 2**62)
         high = -low
-        np.minimum.at(low, paths.name[hit], paths.frame[hit])
-        np.maximum.at(high, paths.name[hit], paths.frame[hit])
-        return paths.take((paths.frame <= high[paths.name]) & (paths.frame >= low[paths.name]))
+        np.minimum.at(low, self.name[hit], self.frame[hit])
+        np.maximum.at(high, self.name[hit], self.frame[hit])
+        return self.take((self.frame <= high[self.name]) & (self.frame >= low[self.name]))
 
     def take(self, rows: Any) -> "Trajectories":
         """Return these rows."""

@@ -1,0 +1,1 @@
+"""Recordings of any length in constant memory: sections that follow each other, mended in windows that overlap."""

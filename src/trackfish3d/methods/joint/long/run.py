@@ -1,0 +1,122 @@
+"""Track a recording section by section: the engine goes through all frames, sections are mended behind it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+from ....cameras.rig import CameraRig
+from ....core.progress import Progress
+from ..arguments import FutureFrames
+from ..engine import Engine
+from ..fit.initialise import initial_model
+from ..model import TrackingModel
+from ..settings import JointSettings
+from .sections import MARGIN, Prepared, Section, Survey, joined
+from .state import load_state, save_state
+from .windows import Carried, Piece, mend
+
+_FOREVER = 2**62
+
+
+class LongRun:
+    """A recording that is tracked section by section, with the same outcome however it is read, stopped and resumed.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    sections : gives all sections anew at every call (`sections.cut`).
+    known : of the whole recording.
+    settings : of the method.
+    """
+
+    def __init__(
+        self, rig: CameraRig, sections: Callable[[], Iterator[Section]], known: Survey, settings: JointSettings
+    ) -> None:
+        self.rig, self.sections, self.known, self.settings = rig, sections, known, settings
+        middle = next(islice(sections(), known.sections // 2, None))
+        self.world = Prepared.of(rig, middle, known, None).world
+        self.model: TrackingModel = initial_model(self.world.rig, self.world.detections, settings)
+        self.engine = Engine(self.world.rig, self.model, settings)
+        self._carried = Carried.nothing(len(rig))
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be done in sections: odds of pairs are those of a whole recording."""
+        return self.model.shape is None and self.settings.model is None
+
+    def go(self, progress: Progress, done: int = 0, folder: Path | None = None) -> Iterator[Piece]:
+        """Give the finished tracks of one section after the other.
+
+        Parameters
+        ----------
+        progress : called with frames done and frames in all.
+        done : sections that are finished already; their state is in ``folder``.
+        folder : where the state after each section is kept before its tracks are given; `forget` removes older ones.
+        """
+        if done >= self.known.sections:
+            return
+        if done and folder is not None:
+            self._carried = load_state(_state(folder, done), self.engine)
+        frames = 0
+        before: Prepared | None = None
+        here: Prepared | None = None
+        for number, section in enumerate(self.sections()):
+            if number + 1 < done:
+                frames += len(section.detections.frames)
+                continue
+            after = Prepared.of(self.rig, section, self.known, self.model)
+            if here is not None and number > done:
+                yield self._take(before, here, after, progress, frames, folder, number)
+            if here is not None:
+                frames += len(here.world.detections.frames)
+            before, here = here, after
+        if here is not None:
+            yield self._take(before, here, None, progress, frames, folder, self.known.sections)
+
+    def forget(self, folder: Path, done: int) -> None:
+        """Remove the state before the last.
+
+        Parameters
+        ----------
+        folder : where it is.
+        done : sections that are finished.
+        """
+        _state(folder, done - 1).unlink(missing_ok=True)
+
+    def _take(
+        self,
+        before: Prepared | None,
+        here: Prepared,
+        after: Prepared | None,
+        progress: Progress,
+        frames: int,
+        folder: Path | None,
+        done: int,
+    ) -> Piece:
+        core = here.begin, _FOREVER if after is None else after.begin
+        ahead = joined([here] if after is None else [here, after])
+        self._step(ahead, core[1] + MARGIN, progress, frames)
+        if after is None:
+            self.engine.finish()
+        parts = [here] if before is None else [before.since(here.begin - MARGIN), here]
+        window = joined(parts if after is None else [*parts, after])
+        logs = [g for g in self.engine.logs if g.frame >= core[0]]
+        piece, self._carried = mend(window, logs, self.engine.confirmed, core, self._carried, self.model, self.settings)
+        self.engine.forget(core[1])
+        if folder is not None:
+            save_state(_state(folder, done), self.engine, self._carried)
+        return piece
+
+    def _step(self, ahead: Prepared, stop: int, progress: Progress, frames: int) -> None:
+        """Let the engine take the frames that it has not seen, up to one."""
+        found, obs = ahead.world.detections, replace(ahead.obs, first=ahead.row)
+        seen = self.engine.logs[-1].frame if self.engine.logs else -1
+        for k, number in enumerate(found.frames.tolist()):
+            if seen < number < stop:
+                self.engine.step(number, found.at(k), obs, FutureFrames(found.frames, found.offsets, k))
+                progress(min(frames + k + 1, self.known.frames), self.known.frames)
+
+
+def _state(folder: Path, done: int) -> Path:
+    return folder / f"state-{done:06d}.npz"

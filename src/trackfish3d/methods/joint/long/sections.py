@@ -1,0 +1,169 @@
+"""A recording cut into sections, always at the same frames, however much of it is read at once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....cameras.rig import CameraRig
+from ....recordings.detections import Detections
+from ...doubles import MOSTLY, copies, same_camera
+from ..fit.canonical import Canonical, camera_order, looks
+from ..model import TrackingModel
+from ..observations import Observations
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+WHOLE = 400_000  # detections of a recording up to which it is one section
+SECTION = 200_000  # detections of a section
+MARGIN = 240  # frames before and after a section that it is mended with: four times the longest gap that is bridged
+LEAST_FRAMES = 2 * MARGIN  # of a section, so that a margin never needs more than the one that follows
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Detections of successive frames, as they were recorded; ``row``: how many came before."""
+
+    detections: Detections
+    row: int
+
+
+def cut(pieces: Iterable[Detections]) -> Iterator[Section]:
+    """Cut a recording into sections.
+
+    A section ends with the frame in which it has `SECTION` detections and `LEAST_FRAMES` frames. So where it ends
+    depends on the recording alone.
+
+    Parameters
+    ----------
+    pieces : whole frames, ascending; of any size.
+    """
+    held: list[Detections] = []
+    count = row = 0
+    for piece in pieces:
+        held.append(piece)
+        count += len(piece)
+        while count >= SECTION:
+            whole = held[0] if len(held) == 1 else Detections.concat(held)
+            enough = max(int(np.searchsorted(whole.offsets, SECTION)), LEAST_FRAMES)
+            if enough >= len(whole.offsets):
+                held = [whole]
+                break
+            end = int(whole.offsets[enough])
+            yield Section(whole.select(np.arange(end)), row)
+            row += end
+            held, count = [whole.select(np.arange(end, len(whole)))], count - end
+    if count:
+        yield Section(Detections.concat(held), row)
+
+
+def pieces_of(detections: Detections, rows: int = SECTION) -> Iterator[Detections]:
+    """Give detections that are in memory in pieces of whole frames.
+
+    Parameters
+    ----------
+    detections : all of them.
+    rows : of a piece, about.
+    """
+    begin = 0
+    while begin < len(detections):
+        end = int(np.searchsorted(detections.frame, detections.frame[min(begin + rows, len(detections)) - 1], "right"))
+        yield detections.select(np.arange(begin, end))
+        begin = end
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What must be known of a whole recording before it is tracked.
+
+    Attributes
+    ----------
+    camera : (C,) standing order of the cameras.
+    first : number of the first frame.
+    frames : how many have detections.
+    rows : how many detections there are.
+    sections : how many sections they make.
+    twice : whether a camera or detections seem to be there twice.
+    """
+
+    camera: Ints
+    first: int
+    frames: int
+    rows: int
+    sections: int
+    twice: bool
+
+
+def survey(rig: CameraRig, sections: Iterable[Section]) -> Survey:
+    """Look through a recording once.
+
+    Parameters
+    ----------
+    rig : its cameras.
+    sections : all of them.
+    """
+    sums, again = np.zeros((3, len(rig))), np.zeros(len(rig))
+    first = frames = rows = count = 0
+    for section in sections:
+        found = section.detections
+        first = int(found.frame[0]) if not count else first
+        sums += looks(rig, found)
+        again += np.bincount(found.camera[copies(found)], minlength=len(rig))
+        frames += len(found.frames)
+        rows += len(found)
+        count += 1
+    alike = any(same_camera(rig, a, b) for b in range(len(rig)) for a in range(b))
+    return Survey(camera_order(sums), first, frames, rows, count, alike or bool((again > 0.5 * MOSTLY * sums[0]).any()))
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A section in its standing order, as the kernels want it; ``row``: detections before it."""
+
+    world: Canonical
+    obs: Observations
+    row: int
+
+    @classmethod
+    def of(cls, rig: CameraRig, section: Section, known: Survey, model: TrackingModel | None) -> "Prepared":
+        """Put a section in order; without a model there are no observations yet."""
+        world = Canonical.under(rig, section.detections, known.camera, known.first, section.row)
+        plain = NOTHING if model is None else Observations.of(world.rig, world.detections, model)
+        return cls(world, plain, section.row)
+
+    @property
+    def begin(self) -> int:
+        """Number of the first frame, counted from the recording's first."""
+        return int(self.world.detections.frame[0])
+
+    def since(self, frame: int) -> "Prepared":
+        """Return the part from this frame on."""
+        at = int(np.searchsorted(self.world.detections.frame, frame))
+        part = np.arange(at, len(self.world.row))
+        world = Canonical(
+            self.world.rig, self.world.detections.select(part), self.world.camera, self.world.row[part],
+            self.world.origin, self.world.first,
+        )  # fmt: skip
+        return Prepared(world, _part(self.obs, part), self.row + at)
+
+
+def joined(parts: list[Prepared]) -> Prepared:
+    """Return sections that follow each other as one; rows of its observations count from its own first."""
+    first = parts[0]
+    detections = Detections.concat([p.world.detections for p in parts])
+    row = np.concatenate([p.world.row for p in parts])
+    world = Canonical(first.world.rig, detections, first.world.camera, row, first.world.origin, first.world.first)
+    columns: dict[str, Any] = {n: np.concatenate([getattr(p.obs, n) for p in parts]) for n in _COLUMNS}
+    return Prepared(world, Observations(**columns), first.row)
+
+
+_COLUMNS = ("camera", "u", "v", "noise", "log_size", "axis", "origin", "direction", "outline")
+_NO = np.zeros(0)
+NOTHING = Observations(np.zeros(0, np.int64), _NO, _NO, _NO, _NO, _NO, np.zeros((0, 3)), np.zeros((0, 3)), _NO)
+
+
+def _part(obs: Observations, rows: Ints) -> Observations:
+    columns: dict[str, Any] = {name: getattr(obs, name)[rows] for name in _COLUMNS}
+    return Observations(**columns)
