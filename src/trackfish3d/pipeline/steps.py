@@ -23,6 +23,7 @@ from ..recordings.edits.edit_log import FILE as EDITS
 from ..report import write_report
 from ..report.behaviour import FIGURES
 from ..report.scoring import score
+from ..report.thinning import stride_of
 from .films import link_films
 from .results import analyse
 from .stages import Stage
@@ -231,7 +232,8 @@ def report_stage(folder: Path, gate: float | None = None) -> Stage:
         recording = Recording.open(folder)
         distance = default_gate(recording).distance if gate is None else gate
         page = write_report(recording, gate=distance)
-        scores = score(recording.truth, recording.mended_tracks, distance)
+        long = stride_of(recording) > 1  # scores of a long one would need all of it in memory
+        scores = None if long else score(recording.truth, recording.mended_tracks, distance)
         line = str(page)
         if scores is not None:
             c, i = scores.clear, scores.identity

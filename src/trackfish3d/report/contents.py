@@ -35,11 +35,12 @@ def collect(
     gate: float | None = None,
     tracks_file: str | Path = "tracks.parquet",
     raw: bool = False,
+    every: int = 1,
 ) -> dict[str, Any]:
     """Contents of the page about `tracks` of a recording, scored at `gate` (world units) where the truth is known.
 
     `tracks_file` is where the tracks were read from, a name in the recording's folder or a path of its own; `raw` says
-    that they are as the tracker left them, whatever was edited.
+    that they are as the tracker left them, whatever was edited; `every` that all of it is of every n-th frame only.
     """
     rig, truth = recording.rig, recording.truth
     verdicts = [f"Something is wrong: {line}" for line in kept_problems(recording.folder)]
@@ -54,6 +55,12 @@ def collect(
     info = recording.info
     span = [info.first_frame, info.first_frame + info.frame_count - 1] if info.frame_count else []
     axis = FrameAxis.over(tracks.frame, detections.frame, [] if truth is None else truth.frame, span)
+    if every > 1:
+        axis = FrameAxis(axis.numbers[axis.numbers % every == 0])
+        notes.append(
+            f"Long recording: all of this page is of every {_ordinal(every)} frame, scores too; "
+            "'trackfish3d evaluate' and 'analyse' use all."
+        )
     points = len(tracks) * (17 + 4 * len(rig)) + len(detections) * 17
     points += 0 if truth is None else len(truth) * (12 + 4 * len(rig))
     axis = FrameAxis(axis.numbers, max(1, -(-points // BUDGET)))

@@ -12,6 +12,7 @@ from typing import Any
 from ..core.files import atomic_path
 from ..recordings import Recording, Tracks, read_tracks
 from .contents import collect
+from .thinning import stride_of, thinned
 
 # In the order of their imports: each may use what stands before it.
 SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "room.js")
@@ -43,14 +44,18 @@ def write_report(
     """Write the page (``report.html`` in the recording, if not said otherwise) and return where it is.
 
     `tracks` is a file to show instead of the recording's own ``tracks.parquet``, which is shown as the edits leave it
-    unless `raw`.
+    unless `raw`. Of a recording that is too long to be held in memory, every n-th frame is read.
     """
+    every = 1
     if tracks is not None:
         found = read_tracks(tracks)
+    elif (every := stride_of(recording, raw)) > 1:
+        recording, found = thinned(recording, every)
     else:
         found = recording.tracks if raw else recording.mended_tracks
     out = recording.folder / "report.html" if out is None else Path(out)
-    text = build_report(recording, found, gate, "tracks.parquet" if tracks is None else Path(tracks).resolve(), raw)
+    file = "tracks.parquet" if tracks is None else Path(tracks).resolve()
+    text = page(collect(recording, found, gate, file, raw, every))
     with atomic_path(out) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return out

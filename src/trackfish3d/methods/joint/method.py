@@ -27,9 +27,9 @@ from .refinement.filtering import linearised
 from .refinement.lasting import lasting_errors
 from .refinement.pins import Pins
 from .refinement.refine import refine
+from .refinement.tracks_of import to_tracks
 from .refinement.trajectories import Trajectories
 from .settings import JointSettings
-from .tracks_of import to_tracks
 
 Array = NDArray[np.float64]
 

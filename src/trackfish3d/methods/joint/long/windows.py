@@ -14,9 +14,9 @@ from ..refinement.confidence import suspects, undo_doubtful_joins
 from ..refinement.filtering import linearised
 from ..refinement.lasting import lasting_errors
 from ..refinement.refine import Refined, fill, refine
+from ..refinement.tracks_of import to_tracks
 from ..refinement.trajectories import Trajectories
 from ..settings import JointSettings
-from ..tracks_of import to_tracks
 from .sections import MARGIN, Prepared
 
 Array = NDArray[np.float64]

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ...recordings.tracks import Tracks
-from .fit.canonical import Canonical
-from .refinement.confidence import link_confidence
-from .refinement.refine import Lines, Refined
+from ....recordings.tracks import Tracks
+from ..fit.canonical import Canonical
+from .confidence import link_confidence
+from .refine import Lines, Refined
 
 Array = NDArray[np.float64]
 

@@ -1,0 +1,174 @@
+"""What a long recording costs: memory, time and rate of each command, and how they grow with fish, cameras and frames.
+
+    python benchmarks/bench_scale.py --frames 100000 --out docs/results/scale   # one long recording, each command
+    python benchmarks/bench_scale.py --grid --out docs/results/scale            # track over fish and cameras
+    python benchmarks/bench_scale.py --batch --out docs/results/scale           # 8 recordings, one and two workers
+
+Each command is a process of its own; CPU and peak of resident memory are its own and those of its children. Results are
+kept in ``scale.json`` of the folder, and the page ``scale.md`` is written from all that is there.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from itertools import pairwise
+from pathlib import Path
+
+from scale_recording import make
+
+STEPS = ("check", "track", "analyse", "evaluate", "report")
+GRID = [(f, c) for c in (3,) for f in (5, 10, 20, 40)] + [(10, 2), (10, 6)]
+GRID_FRAMES = 1500
+
+
+def measured(arguments: list[str]) -> dict[str, float]:
+    """CPU seconds, wall seconds and peak MiB of a command, each command in a process of its own."""
+    code = (
+        "import json, resource, subprocess, sys, time\n"
+        "start = time.monotonic()\n"
+        "made = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(json.dumps(dict(cpu=used.ru_utime + used.ru_stime, wall=time.monotonic() - start,"
+        " mib=used.ru_maxrss / 1024, code=made.returncode)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "trackfish3d", *map(str, words)]
+
+
+def track_in_tenths(folder: str) -> None:
+    """Track a recording here, and print the CPU seconds of each tenth of its frames, the writing, and the peak."""
+    from trackfish3d.methods.registry import make_method
+    from trackfish3d.pipeline.track_files import track_into
+    from trackfish3d.recordings import Recording
+
+    marks: list[float] = []
+
+    def progress(done: int, total: int) -> None:
+        if not marks or done * 10 // total > len(marks) - 1:
+            marks.append(time.process_time())
+
+    made = track_into(Recording.open(folder), make_method("joint", {}), progress)
+    end = time.process_time()
+    tenths = [b - a for a, b in pairwise(marks)]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"tenths": tenths, "before": marks[0], "after": end - marks[-1], "cpu": end, "mib": peak,
+                      "summary": made.summary}))  # fmt: skip
+
+
+def long_recording(frames: int, work: Path) -> dict:
+    folder = work / "long"
+    start = time.process_time()
+    make(folder, frames=frames)
+    found: dict = {"frames": frames, "made_cpu": time.process_time() - start}
+    for step in STEPS:
+        if step == "track":
+            done = subprocess.run([sys.executable, __file__, "--inner", str(folder)], capture_output=True, text=True)
+            found[step] = json.loads(done.stdout.splitlines()[-1])
+        else:
+            found[step] = measured(command(step, folder))
+        print(step, found[step], flush=True)
+    found["report_mb"] = (folder / "report.html").stat().st_size / 1e6
+    scores = subprocess.run(command("evaluate", folder, "--format", "json"), capture_output=True, text=True).stdout
+    found["scores"] = next(iter(json.loads(scores).values())) if scores.strip() else {}
+    return found
+
+
+def grid(work: Path) -> list[dict]:
+    rows = []
+    for fish, cameras in GRID:
+        folder = work / f"grid-{fish}-{cameras}"
+        make(folder, fish=fish, cameras=cameras, frames=GRID_FRAMES, seed=fish)
+        done = subprocess.run([sys.executable, __file__, "--inner", str(folder)], capture_output=True, text=True)
+        made = json.loads(done.stdout.splitlines()[-1])
+        rows.append({"fish": fish, "cameras": cameras, "ms": 1000 * sum(made["tenths"]) / GRID_FRAMES, **made})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def batches(work: Path) -> dict:
+    """Eight recordings with one worker and two, in processes and on Dask; wall seconds, and whether files are equal."""
+    home = work / "new"
+    for k in range(8):
+        make(home / f"r{k}", frames=4000, seed=k)
+    found: dict = {}
+    sums = set()
+    for name, options in {
+        "processes 1": ["--workers", 1],
+        "processes 2": ["--workers", 2],
+        "dask 1": ["--cluster", "local", "--workers", 1],
+        "dask 2": ["--cluster", "local", "--workers", 2],
+    }.items():
+        shutil.rmtree(work / "recs", ignore_errors=True)
+        shutil.copytree(home, work / "recs")
+        found[name] = measured(command("batch", work / "recs" / "*", "--steps", "track", "--out", "none", *options))
+        files = sorted((work / "recs").glob("*/tracks.parquet"))
+        sums.add(hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest())
+        print(name, found[name], flush=True)
+    return found | {"same_files": len(sums) == 1}
+
+
+def page(kept: dict) -> str:
+    lines = ["# What a recording costs", "", "Made by `benchmarks/bench_scale.py`; CPU seconds of one core.", ""]
+    for name in sorted((k for k in kept if k.startswith("long")), key=lambda k: kept[k]["frames"]):
+        found = kept[name]
+        frames = found["frames"]
+        lines += [f"## {frames:,} frames, 10 fish, 3 cameras", "", "| command | CPU s | peak MiB | frames a CPU s |"]
+        lines += ["|---|---|---|---|"]
+        for step in STEPS:
+            row = found[step]
+            lines.append(f"| {step} | {row['cpu']:.0f} | {row['mib']:.0f} | {frames / row['cpu']:,.0f} |")
+        tenths = found["track"]["tenths"]
+        lines += ["", f"`track`: the last tenth took {tenths[-1] / tenths[0]:.2f} times the first. "]
+        lines[-1] += f"The report has {found['report_mb']:.1f} MB. {found['track']['summary']}."
+        if found["scores"]:
+            lines[-1] += " MOTA {mota:.4f}, IDF1 {idf1:.4f}, {switches:.0f} switches.".format(**found["scores"])
+        lines.append("")
+    if "grid" in kept:
+        lines += ["## Fish and cameras", "", "| fish | cameras | CPU ms a frame of `track` |", "|---|---|---|"]
+        lines += [f"| {r['fish']} | {r['cameras']} | {r['ms']:.2f} |" for r in kept["grid"]]
+        lines.append("")
+    if "batch" in kept:
+        rows = kept["batch"]
+        lines += ["## Eight recordings of 4,000 frames, `batch --steps track`", ""]
+        lines += ["| starter and workers | wall s | CPU s |", "|---|---|---|"]
+        lines += [f"| {n} | {r['wall']:.0f} | {r['cpu']:.0f} |" for n, r in rows.items() if isinstance(r, dict)]
+        lines += ["", f"Files the same byte for byte: {'yes' if rows['same_files'] else 'NO'}.", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--frames", type=int)
+    parser.add_argument("--grid", action="store_true")
+    parser.add_argument("--batch", action="store_true")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--inner", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.inner:
+        track_in_tenths(given.inner)
+        sys.exit()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    given.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        made: dict = {}
+        if given.frames:
+            made[f"long {given.frames}"] = long_recording(given.frames, Path(work))
+        if given.grid:
+            made["grid"] = grid(Path(work))
+        if given.batch:
+            made["batch"] = batches(Path(work))
+    path = given.out / "scale.json"
+    kept = (json.loads(path.read_text()) if path.exists() else {}) | made
+    path.write_text(json.dumps(kept, indent=1) + "\n")
+    (given.out / "scale.md").write_text(page(kept) + "\n")
