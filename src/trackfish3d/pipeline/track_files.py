@@ -13,8 +13,8 @@ from ..core.files import digest, remove_folder, write_json
 from ..core.progress import Progress, silent
 from ..core.resume import key_of, open_work
 from ..methods.base import Method
+from ..methods.joint.long.long_run import LongRun
 from ..methods.joint.long.outcome import Totals
-from ..methods.joint.long.run import LongRun
 from ..methods.joint.long.sections import WHOLE
 from ..methods.joint.long.windows import Piece
 from ..methods.joint.method import Joint

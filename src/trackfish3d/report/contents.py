@@ -54,21 +54,8 @@ def collect(
         verdicts.append("Something is wrong: there is no track in this recording.")
     info = recording.info
     span = [info.first_frame, info.first_frame + info.frame_count - 1] if info.frame_count else []
-    axis = FrameAxis.over(tracks.frame, detections.frame, [] if truth is None else truth.frame, span)
-    if every > 1:
-        axis = FrameAxis(axis.numbers[axis.numbers % every == 0])
-        notes.append(
-            f"Long recording: all of this page is of every {_ordinal(every)} frame, scores too; "
-            "'trackfish3d evaluate' and 'analyse' use all."
-        )
-    points = len(tracks) * (17 + 4 * len(rig)) + len(detections) * 17
-    points += 0 if truth is None else len(truth) * (12 + 4 * len(rig))
-    axis = FrameAxis(axis.numbers, max(1, -(-points // BUDGET)))
-    if axis.stride > 1:
-        notes.append(
-            f"Long recording: 3D view and camera views show every {_ordinal(axis.stride)} frame; "
-            "plots, timelines and scores use all."
-        )
+    axis, thin = _axis(tracks, detections, truth, span, every, len(rig))
+    notes += thin
     pictures, problems = thumbnails(recording)
     known = [tracks.position] if truth is None else [tracks.position, truth.position]
     space = space_of(rig, np.concatenate(known))
@@ -113,6 +100,29 @@ def collect(
         "verdicts": verdicts,
         "notes": notes + remarks + problems,
     }
+
+
+def _axis(
+    tracks: Tracks, detections: Detections, truth: Truth | None, span: list[int], every: int, cameras: int
+) -> tuple[FrameAxis, list[str]]:
+    """Frames of the page, and what is to be said of those that are not shown."""
+    axis = FrameAxis.over(tracks.frame, detections.frame, [] if truth is None else truth.frame, span)
+    notes = []
+    if every > 1:
+        axis = FrameAxis(axis.numbers[axis.numbers % every == 0])
+        notes.append(
+            f"Long recording: all of this page is of every {_ordinal(every)} frame, scores too; "
+            "'trackfish3d evaluate' and 'analyse' use all."
+        )
+    points = len(tracks) * (17 + 4 * cameras) + len(detections) * 17
+    points += 0 if truth is None else len(truth) * (12 + 4 * cameras)
+    axis = FrameAxis(axis.numbers, max(1, -(-points // BUDGET)))
+    if axis.stride > 1:
+        notes.append(
+            f"Long recording: 3D view and camera views show every {_ordinal(axis.stride)} frame; "
+            "plots, timelines and scores use all."
+        )
+    return axis, notes
 
 
 def _tracks(

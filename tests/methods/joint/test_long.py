@@ -40,7 +40,7 @@ def shorten(put):
     put(sections, "SECTION", SECTION)
     put(sections, "MARGIN", MARGIN)
     put(sections, "LEAST_FRAMES", 2 * MARGIN)
-    put("trackfish3d.methods.joint.long.run.MARGIN", MARGIN)
+    put("trackfish3d.methods.joint.long.long_run.MARGIN", MARGIN)
     put("trackfish3d.methods.joint.long.windows.MARGIN", MARGIN)
     for module in (joint_method, track_files):
         put(module, "WHOLE", SECTION)

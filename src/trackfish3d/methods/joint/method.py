@@ -17,8 +17,8 @@ from .arguments import FutureFrames
 from .engine import Engine
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
+from .long.long_run import LongRun
 from .long.outcome import OPEN, STOPPED, number_note, total
-from .long.run import LongRun
 from .long.sections import WHOLE, Section, cut, pieces_of, survey
 from .observations import Observations
 from .parts.mending import mended
