@@ -1,6 +1,6 @@
 """How recipe `paper` does, along its training, on the schools it saw, on others of the same scenes, on test scenes.
 
-``python benchmarks/recipe_paper.py FILE.training --seen FOLDER --unseen FOLDER [--out docs/results/recipe_paper.md]``;
+``python benchmarks/recipe_paper.py FILE.training --seen FOLDER --unseen FOLDER [--out FILE.md]``;
 `--seen` holds all scenes (``trackfish3d simulate synfish``), `--unseen` other schools of the train scenes
 (``--seed-offset 20``), and ``FILE.training`` is what ``trackfish3d train seen/train? --recipe paper --out
 FILE.safetensors`` left. Truth is read for scores alone.
@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("training", type=Path)
     parser.add_argument("--seen", type=Path, required=True)
     parser.add_argument("--unseen", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper.md"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper/report.md"))
     args = parser.parse_args()
     kinds = [
         [p for p in recordings_of([folder]) if p.name.startswith(start)]

@@ -72,23 +72,24 @@ def embeddings(recording: Recording, models: Mapping[str, Path], path: Path) -> 
     Parameters
     ----------
     recording : with truth, which colours the points.
-    models : name and file of each network.
+    models : name and file of each network; those that take more than the geometric features are left out.
     path : picture.
     """
     import torch
 
     from ...methods.paper.batches import embed
     from ...methods.paper.checkpoint import load_model
-    from ...methods.paper.features import raw_features
+    from ...methods.paper.features import GEOMETRIC, raw_features
 
+    loaded = {name: load_model(file)[0] for name, file in models.items()}
+    nets = {name: net for name, net in loaded.items() if net.settings.raw_features == GEOMETRIC}
     det, truth = recording.detections, recording.truth
     assert truth is not None
     whom = truth.identities_of_detections(len(det)).max(1)
-    figure = Figure(figsize=(3.1 * len(models), 6))
-    panels = figure.subplots(2, len(models), squeeze=False)
+    figure = Figure(figsize=(3.1 * max(len(nets), 1), 6))
+    panels = figure.subplots(2, max(len(nets), 1), squeeze=False)
     middle = len(det.frames) // 2
-    for column, (name, file) in enumerate(models.items()):
-        net, _ = load_model(file)
+    for column, (name, net) in enumerate(nets.items()):
         for row, count in enumerate((1, 5)):
             rows = np.arange(int(det.offsets[middle]), int(det.offsets[middle + count]))
             with torch.inference_mode():

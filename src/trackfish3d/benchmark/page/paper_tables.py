@@ -58,8 +58,10 @@ def average(section: Section, results: Results) -> Section:
     quoted = [n for n in table if n.startswith("YOLO26") or "YOLO26" in n]
     section.table(("Quoted", *HEADS), [[n, *(f"({table[n][c[0]]:.1f})" for c in COLUMNS)] for n in quoted])
     return section.say(
-        "The rows of YOLO26+SAM2 are quoted: no weights of SAM 2, SAM 3 or YOLO26 can be had without a network, and a "
-        "detector trained here from nothing is no stand-in for them. All rows of ours have the one simulated detector."
+        "The rows of YOLO26+SAM2 are quoted: no weights of SAM 2, SAM 3 or YOLO26 can be had without a network. A "
+        "YOLO26n-seg taught from nothing for ten minutes of one core (detect --train) finds 78 % of eight fish with a "
+        "precision of 82 %, where method background has 94 % and 97 % (docs/detect.md): no stand-in for them. All rows "
+        "of ours have the one simulated detector."
     )
 
 

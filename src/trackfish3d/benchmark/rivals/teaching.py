@@ -17,7 +17,7 @@ from ...synfish.rendered_crops import rendered_crops
 from ...synfish.scenes import Scene, benchmark_scenes, write_scene
 from ..jobs import CROPS
 
-STEPS = {"rest": 6000, "asnet": 12000, "selfmva": 40000, "motip": 6000, "mctr": 4000, "sambamotr": 4000}
+STEPS = {"rest": 1200, "asnet": 3000, "selfmva": 4000, "motip": 1200, "mctr": 800, "sambamotr": 800}
 HELD_OUT_FRAMES = 9
 HELD_OUT = 20  # seed offset of the schools that pairs are judged on
 
@@ -78,7 +78,7 @@ def train_baseline(
     scenes: Sequence[str] | None = None,
     *,
     frames: int = 60,
-    schools: int = 4,
+    schools: int = 1,
     steps: int | None = None,
     seed: int = 0,
     progress: TaskProgress | None = None,

@@ -311,7 +311,13 @@ def draw(suite: Suite, results: Sequence[dict[str, Any]], out: Path) -> list[Pat
     folder = next(p for p in made if (p / "recording.toml").exists())
     path = out / f"trajectories_{scene}.png"
     plot_trajectories(Recording.open(folder), trajectories_of(out, results, scene), suite.gate, path)
-    return [*plots, path]
+    plots.append(path)
+    networks = {v.label: Path(v.settings["model"]) for v in suite.variants if "model" in v.settings}
+    if suite.name == "ablation" and networks:
+        from ...benchmark.page.figures import embeddings
+
+        plots.append(embeddings(Recording.open(folder), networks, out / f"embeddings_{scene}.png"))
+    return plots
 
 
 def split(text: str | None) -> list[str] | None:
