@@ -22,6 +22,7 @@ def inside(top: int) -> None:
     """Call every kernel of the default method once; print CPU seconds, and what took most of them."""
     from numba.core import event
 
+    from trackfish3d.core.compiled import compiling
     from trackfish3d.methods.warmup import warm_up
 
     class Watch(event.Listener):  # type: ignore[misc]
@@ -41,7 +42,7 @@ def inside(top: int) -> None:
             self.own[f"{function.__module__}.{function.__name__}"].append(spent - others)
 
     watch = Watch()
-    with event.install_listener("numba:compile", watch):
+    with event.install_listener("numba:compile", watch), compiling(lambda done: None):  # as the commands do
         warm_up()
     spent, count = sum(map(sum, watch.own.values())), sum(map(len, watch.own.values()))
     print(f"{time.process_time():.1f} s of CPU, {spent:.1f} s of them compiling {count} functions")

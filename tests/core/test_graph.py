@@ -6,7 +6,11 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from tests.kernels import opened
 from trackfish3d.core.graph import find_root, unite
+
+find_root = opened(find_root)
+unite = opened(unite)
 
 
 @given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(*[st.integers(0, n - 1)] * 2)))))

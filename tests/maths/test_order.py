@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
+from tests.kernels import opened
 from trackfish3d.maths.order import begins, descending, doubled, grouped
+
+begins = opened(begins)
+descending = opened(descending)
+doubled = opened(doubled)
+grouped = opened(grouped)
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 17, 64, 433])

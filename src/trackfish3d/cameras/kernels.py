@@ -9,7 +9,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 from .layout import (
     ABOVE,
     CENTRE,
@@ -47,7 +47,7 @@ def _refract(dx, dy, dz, nx, ny, nz, ratio):  # type: ignore[no-untyped-def]
     return ratio * dx + s * nx, ratio * dy + s * ny, ratio * dz + s * nz, True
 
 
-@njit(**KERNEL)
+@helper
 def cast(cam, dx, dy, dz):  # type: ignore[no-untyped-def]
     """Follow a unit direction (world) from the camera's centre through all interfaces."""
     ox, oy, oz = cam[CENTRE], cam[CENTRE + 1], cam[CENTRE + 2]
@@ -66,7 +66,7 @@ def cast(cam, dx, dy, dz):  # type: ignore[no-untyped-def]
     return ox, oy, oz, dx, dy, dz, True
 
 
-@njit(**KERNEL)
+@helper
 def ray_one(cam, u, v):  # type: ignore[no-untyped-def]
     """Pixel to ray in the animals' medium: origin on the last interface (or the centre), unit direction."""
     yd = (v - cam[CY]) / cam[FY]
@@ -85,7 +85,7 @@ def ray_one(cam, u, v):  # type: ignore[no-untyped-def]
     return ox, oy, oz, dx, dy, dz, True
 
 
-@njit(**KERNEL)
+@helper
 def _leave_parallel(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """Direction at the camera of the path to a point behind parallel interfaces.
 
@@ -134,7 +134,7 @@ def _leave_parallel(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     return lx * k - nx * cosine, ly * k - ny * cosine, lz * k - nz * cosine, True
 
 
-@njit(**KERNEL)
+@helper
 def _miss(cam, dx, dy, dz, x, y, z, margin, ax, ay, az, bx, by, bz):  # type: ignore[no-untyped-def]
     """How far the refracted path of a direction passes a point, along two axes across the line of sight."""
     ox, oy, oz, rx, ry, rz, ok = cast(cam, dx, dy, dz)
@@ -144,7 +144,7 @@ def _miss(cam, dx, dy, dz, x, y, z, margin, ax, ay, az, bx, by, bz):  # type: ig
     return mx * ax + my * ay + mz * az, mx * bx + my * by + mz * bz, ok and along >= -margin
 
 
-@njit(**KERNEL)
+@helper
 def _leave_general(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """As `_leave_parallel` for interfaces that are not parallel: a two-dimensional Newton on the direction."""
     cx, cy, cz = cam[CENTRE], cam[CENTRE + 1], cam[CENTRE + 2]
@@ -187,13 +187,13 @@ def _unit(x, y, z):  # type: ignore[no-untyped-def]
     return x * s, y * s, z * s
 
 
-@njit(**KERNEL)
+@helper
 def project_one(cam, x, y, z):  # type: ignore[no-untyped-def]
     """World point to pixel; the last value is False where the camera cannot see that point."""
     return project_within(cam, x, y, z, 0.0)
 
 
-@njit(**KERNEL)
+@helper
 def project_within(cam, x, y, z, margin):  # type: ignore[no-untyped-def]
     """As `project_one`, also for points a little in front of the last interface, where noise puts fish at the glass.
 
@@ -271,7 +271,7 @@ def rays_many(cam, pixels):  # type: ignore[no-untyped-def]
     return origin, direction, valid
 
 
-@njit(**KERNEL)
+@helper
 def undistort_pixel(cam, u, v):  # type: ignore[no-untyped-def]
     """Pixel of a lens without distortion and the same K, NaN where there is none."""
     yd = (v - cam[CY]) / cam[FY]

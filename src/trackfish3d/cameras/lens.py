@@ -4,7 +4,7 @@ import math
 
 from numba import njit
 
-from ..core.compiled import KERNEL
+from ..core.compiled import helper
 from .layout import DIST, FISHEYE, LENS_DISTORTED, LENS_LIMIT, TILT
 
 _POLE = 2e-3
@@ -42,7 +42,7 @@ def distort_untilted(cam, x, y):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(**KERNEL)
+@helper
 def distort(cam, x, y):  # type: ignore[no-untyped-def]
     """Ideal normalised coordinates to the distorted ones (OpenCV's rational, tangential, prism, tilt model)."""
     if cam[LENS_DISTORTED] == 0.0:
@@ -66,7 +66,7 @@ def distort(cam, x, y):  # type: ignore[no-untyped-def]
     return xd, yd
 
 
-@njit(**KERNEL)
+@helper
 def undistort(cam, xd, yd):  # type: ignore[no-untyped-def]
     """Inverse of `distort` by Newton's method; the last value says whether the pixel has an inverse."""
     if cam[LENS_DISTORTED] == 0.0:

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 from ..maths.order import begins
 from .kernels import GLASS_MARGIN, project_within, ray_one
 from .rig import CameraRig
@@ -53,7 +53,7 @@ def pair_residuals(rig: CameraRig, camera: ArrayLike, pixels: ArrayLike, boxes: 
     return PairResiduals(gap, error, inside)
 
 
-@njit(**KERNEL)
+@helper
 def _fan(cam, u, v, ray, fan):  # type: ignore[no-untyped-def]
     """How the ray of a pixel moves with it: fills `ray` (6,) with origin and direction, and `fan` (21,).
 
@@ -67,7 +67,8 @@ def _fan(cam, u, v, ray, fan):  # type: ignore[no-untyped-def]
         f = 6 * axis
         fan[f], fan[f + 1], fan[f + 2] = x - ray[0], y - ray[1], z - ray[2]
         fan[f + 3], fan[f + 4], fan[f + 5] = dx - ray[3], dy - ray[4], dz - ray[5]
-    fan[12:21] = 0.0
+    for k in range(12, 21):
+        fan[k] = 0.0
     for pair, (p, q) in enumerate(((0, 0), (6, 6), (0, 6))):
         for k in range(3):
             # across the ray only: a pixel's step may also slide the origin along it
@@ -117,7 +118,7 @@ def _pairs(packed, camera, pixels, boxes):  # type: ignore[no-untyped-def]
     return gap, error, inside
 
 
-@njit(**KERNEL)
+@helper
 def meet(rays, i, others, first, last, fan, du, dv, gap, error, base):  # type: ignore[no-untyped-def]
     """Pair ray i of `rays` (6, N) with `others` (6, M), first to last.
 
@@ -157,7 +158,7 @@ def meet(rays, i, others, first, last, fan, du, dv, gap, error, base):  # type: 
         error[at] = math.sqrt(u * u + v * v)
 
 
-@njit(**KERNEL)
+@helper
 def _contain(cam, pixel, box, ray, i, first, last, du, dv, inside):  # type: ignore[no-untyped-def]
     """Whether each midpoint falls into the box; projected in full where the first order may be wrong."""
     left, right = box[0] - pixel[0], box[2] - pixel[0]
@@ -172,7 +173,7 @@ def _contain(cam, pixel, box, ray, i, first, last, du, dv, inside):  # type: ign
             inside[k] = ok and box[0] <= u <= box[2] and box[1] <= v <= box[3]
 
 
-@njit(**KERNEL)
+@helper
 def _midpoint(one, other):  # type: ignore[no-untyped-def]
     """Midpoint of the shortest segment between two rays (6,)."""
     ex, ey, ez = other[0] - one[0], other[1] - one[1], other[2] - one[2]

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 from ..core.errors import InputError
 from .kernels import GLASS_MARGIN, project_within, ray_one, undistort_pixel
 from .layout import FX
@@ -116,7 +116,7 @@ def triangulate_ml(
     return Triangulation(points, covariance, error, valid)
 
 
-@njit(**KERNEL)
+@helper
 def _smallest4(a, q):  # type: ignore[no-untyped-def]
     """Column of `q` (4, 4) that is the eigenvector of least eigenvalue of a symmetric `a` (4, 4); both are used up.
 
@@ -167,7 +167,9 @@ def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-
     for g in range(n):
         if offsets[g + 1] - offsets[g] < 2:
             continue
-        normal[:] = 0.0
+        for i in range(4):
+            for j in range(4):
+                normal[i, j] = 0.0
         for m in range(offsets[g], offsets[g + 1]):
             cam, matrix = packed[camera[m]], matrices[camera[m]]
             ideal = undistort_pixel(cam, pixels[m, 0], pixels[m, 1])
@@ -189,7 +191,7 @@ def _dlt(packed, matrices, pixels, camera, offsets):  # type: ignore[no-untyped-
     return points
 
 
-@njit(**KERNEL)
+@helper
 def solve3(a, b):  # type: ignore[no-untyped-def]
     """Solve a symmetric 3 x 3 system by cofactors: returns x, y, z and whether the matrix is regular."""
     c00 = a[1, 1] * a[2, 2] - a[1, 2] * a[1, 2]
@@ -208,11 +210,13 @@ def solve3(a, b):  # type: ignore[no-untyped-def]
     return x, y, z, True
 
 
-@njit(**KERNEL)
+@helper
 def nearest_to_rays(origins, directions, begin, end, a, b):  # type: ignore[no-untyped-def]
     """Least-squares point of rays begin..end; `a` (3, 3) and `b` (3,) are scratch. Returns x, y, z, gap, ok."""
-    a[:] = 0.0
-    b[:] = 0.0
+    for i in range(3):
+        b[i] = 0.0
+        for j in range(3):
+            a[i, j] = 0.0
     for m in range(begin, end):
         for i in range(3):
             for j in range(3):

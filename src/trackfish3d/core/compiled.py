@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core import event, targetconfig
 
+from .machine_code import defer_machine_code
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -31,11 +33,23 @@ def kernel(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a function that only kernels call, into each of them: Python cannot call it.
+    """Compile a function that only kernels call, into each of them; called from Python it is not compiled.
 
     A call would hand over every array of every named tuple, which takes longer than what a short function does.
     """
-    compiled: Function = njit(**KERNEL, no_cpython_wrapper=True, forceinline=True)(function)
+    compiled: Function = _for_kernels(njit(**KERNEL, no_cpython_wrapper=True, forceinline=True)(function))
+    return compiled
+
+
+def helper(function: Any) -> Any:
+    """Compile a function that only kernels call, without a way in from Python, which takes longer than most bodies."""
+    return _for_kernels(njit(**KERNEL, no_cpython_wrapper=True)(function))
+
+
+def _for_kernels(compiled: Any) -> Any:
+    """Let Python run the function as it is written: Numba would jump to an address that is not there."""
+    compiled._insert = lambda *overload: None
+    compiled._compile_for_args = lambda *arguments, **named: compiled.py_func
     return compiled
 
 
@@ -60,6 +74,7 @@ def compare_options_quickly() -> None:
 
 
 compare_options_quickly()
+defer_machine_code()
 
 
 class _Watch(event.Listener):  # type: ignore[misc]

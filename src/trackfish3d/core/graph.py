@@ -1,13 +1,12 @@
 """Sets that grow together (union-find), for use inside compiled code."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from .compiled import KERNEL
+from .compiled import helper
 
 
-@njit(**KERNEL)
+@helper
 def find_root(parent: NDArray[np.int64], i: int) -> int:
     """Return the root of a member.
 
@@ -22,7 +21,7 @@ def find_root(parent: NDArray[np.int64], i: int) -> int:
     return i
 
 
-@njit(**KERNEL)
+@helper
 def unite(parent: NDArray[np.int64], i: int, j: int) -> None:
     """Make the sets of two members one; the smaller root stays.
 

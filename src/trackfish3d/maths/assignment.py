@@ -8,11 +8,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 from ..core.graph import find_root, unite
 
 
-@njit(**KERNEL)
+@helper
 def _complete_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
     """Cheapest assignment of every row of a finite (R, C) matrix, R <= C: the column of each row.
 
@@ -36,7 +36,8 @@ def _complete_assignment(cost: NDArray[np.float64]) -> NDArray[np.int64]:
             remaining[j] = j
             shortest[j] = np.inf
             scanned_col[j] = False
-        scanned_row[:] = False
+        for k in range(rows):
+            scanned_row[k] = False
         left = columns
         lowest = 0.0
         i = start

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 
 Array = NDArray[np.float64]
 
@@ -63,7 +63,7 @@ def predict(state, P, dt, q):  # type: ignore[no-untyped-def]
             P[n, 3 + i, 3 + i] += q * t
 
 
-@njit(**KERNEL)
+@helper
 def copy_state(state, cov, other, other_cov):  # type: ignore[no-untyped-def]
     """Set another state (6,) and covariance (6, 6) to these.
 

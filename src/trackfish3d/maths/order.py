@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.compiled import kernel
+from ..core.compiled import helper
 
 
-@kernel
+@helper
 def descending(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """(N,) indices of values (N,) from the greatest to the smallest; equal ones stay in their order.
 
@@ -33,7 +33,7 @@ def descending(values: NDArray[np.float64]) -> NDArray[np.int64]:
     return order
 
 
-@kernel
+@helper
 def begins(label: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """(count + 1,) where each label 0, 1, ... begins in ascending labels (N,)."""
     out = np.empty(count + 1, np.int64)
@@ -45,7 +45,7 @@ def begins(label: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return out
 
 
-@kernel
+@helper
 def grouped(label: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Bring together what has one label.
 
@@ -70,7 +70,7 @@ def grouped(label: NDArray[np.int64], count: int) -> tuple[NDArray[np.int64], ND
     return order, begin
 
 
-@kernel
+@helper
 def doubled(values: NDArray) -> NDArray:
     """Return an array (2 N,) that begins with these values (N,), for a list that grows."""
     out = np.empty(2 * values.shape[0], values.dtype)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..cameras import CameraRig, triangulate_dlt, triangulate_ml
 from ..cameras.kernels import project_each
-from ..core.compiled import KERNEL
+from ..core.compiled import KERNEL, helper
 from ..core.graph import find_root, unite
 from ..recordings.detections import Detections
 from ..recordings.tracks import Tracks
@@ -142,7 +142,7 @@ def merge(same, camera, score, n_cameras):  # type: ignore[no-untyped-def]
     return _label_components(parent, camera, score, n_cameras)
 
 
-@njit(**KERNEL)
+@helper
 def _label_components(parent, camera, score, n_cameras):  # type: ignore[no-untyped-def]
     """Label components 0, 1, 2, ... by their first detection.
 

@@ -5,10 +5,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
+from tests.kernels import opened
 from trackfish3d.methods.joint.arguments import Beliefs, Rig
 from trackfish3d.methods.joint.cues import axis_ratio, chances, likeness, size_ratio
 
 from . import plain
+
+axis_ratio = opened(axis_ratio)
+likeness = opened(likeness)
+size_ratio = opened(size_ratio)
 
 
 @pytest.mark.parametrize("age", [1, 3, 10])

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
+from tests.kernels import opened
 from trackfish3d.methods.joint import kernels
 from trackfish3d.methods.joint.refinement import filtering
 from trackfish3d.methods.joint.refinement.filtering import linearised, meeting, mirror, run_filter
@@ -13,6 +14,10 @@ from trackfish3d.methods.joint.refinement.smoothing import smooth
 from trackfish3d.synfish.rigs import common_point, random_rig, tank_rig
 
 from . import plain
+
+meeting = opened(meeting)
+mirror = opened(mirror)
+look_one = opened(kernels.look_one)
 
 Q, V0, P0, H = 0.01**2, 0.2**2, 2.0**2, 1e-4
 
@@ -57,7 +62,7 @@ class Swimmers:
             if d >= 0:
                 pixel, J = np.empty(2), np.empty((2, 3))
                 x0 = self.state[i, :3]
-                assert kernels.look_one(self.rig.packed[c], x0, H, pixel, J)
+                assert look_one(self.rig.packed[c], x0, H, pixel, J)
                 out.append((pixel, J, np.array([self.u[d], self.v[d]]), self.r[d]))
         return out
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
+from tests.kernels import opened
 from trackfish3d.methods.joint import kernels
 from trackfish3d.methods.joint.arguments import Beliefs, Readings, Rig
 from trackfish3d.methods.joint.hypotheses import hypotheses
@@ -15,6 +16,10 @@ from trackfish3d.methods.joint.kernels import absorb, add_dart, correct, innovat
 from trackfish3d.synfish.rigs import common_point, paper_rig, random_rig, tank_rig
 
 from . import plain
+
+absorb = opened(absorb)
+innovation = opened(innovation)
+look_one = opened(look_one)
 
 MIDDLE = np.array([14.0, 14.0, 7.0])  # of the tank
 

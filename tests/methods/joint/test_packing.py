@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, milp
 
+from tests.kernels import opened
 from trackfish3d.methods.joint.packing import components, pack
+
+components = opened(components)
 
 PLENTY = 10**7
 

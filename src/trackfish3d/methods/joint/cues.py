@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...core.compiled import kernel
+from ...core.compiled import helper, kernel
 from ...maths.order import descending
 from .arguments import Array, Beliefs, Flags, Predicted, Readings, Rig
 
@@ -18,7 +18,7 @@ ROUND = 1.3  # below this ratio of axes a mask has no direction
 COVER = 0.1225  # of a size squared: animals nearer than 0.35 of their size cover each other
 
 
-@kernel
+@helper
 def size_ratio(difference: float, age: float, scale: float, chance: float) -> float:
     """Log-likelihood ratio of a difference of log sizes after ``age`` frames.
 
@@ -32,7 +32,7 @@ def size_ratio(difference: float, age: float, scale: float, chance: float) -> fl
     return math.log(((1.0 - OUTLIER) * same + OUTLIER * other) / max(other, 1e-9) + 1e-12)
 
 
-@kernel
+@helper
 def axis_ratio(difference: float, age: float, scale: float) -> float:
     """Log-likelihood ratio of a difference of axis angles, radians: Laplace against uniform."""
     turned = abs(difference) % math.pi
@@ -44,7 +44,7 @@ def axis_ratio(difference: float, age: float, scale: float) -> float:
     return math.log((1.0 - OUTLIER) * same * math.pi + OUTLIER)
 
 
-@kernel
+@helper
 def likeness(
     now: int, size: float, axis: float, memory_size: float, memory_axis: float, memory_frame: int, scales: Array
 ) -> float:

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ...cameras.kernels import GLASS_MARGIN, project_within
-from ...core.compiled import kernel
+from ...core.compiled import helper, kernel
 from .arguments import Array, Ints, Predicted, Readings, Rig
 
 TAIL_SHARE = 0.1
@@ -24,7 +24,7 @@ FLIGHT_SCALE = 4.0  # ... that are as much faster
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@kernel
+@helper
 def look_one(cam: Array, x: Array, h: float, pixel: Array, J: Array) -> bool:
     """Pixel (2,) and Jacobian (2, 3), px a world unit, of the point x (3,); whether the camera can see it."""
     u, v, ok = project_within(cam, x[0], x[1], x[2], GLASS_MARGIN)
@@ -44,7 +44,7 @@ def look_one(cam: Array, x: Array, h: float, pixel: Array, J: Array) -> bool:
     return True
 
 
-@kernel
+@helper
 def in_image(pixel: Array, size: Array) -> bool:
     """Whether a pixel is in an image of this size."""
     return bool(0.0 <= pixel[0] < size[0] and 0.0 <= pixel[1] < size[1])
@@ -59,7 +59,7 @@ def look(rig: Rig, tracks: Predicted) -> None:
             seen[t, c] = look_one(packed[c], state[t, :3], rig.step, pixel[t, c], J[t, c])
 
 
-@kernel
+@helper
 def _gaussian(du: float, dv: float, s00: float, s01: float, s11: float) -> float:
     """Log density of a two-dimensional Gaussian at (du, dv)."""
     det = s00 * s11 - s01 * s01
@@ -67,7 +67,7 @@ def _gaussian(du: float, dv: float, s00: float, s01: float, s11: float) -> float
     return -0.5 * d2 - _LOG_2PI - 0.5 * math.log(det)
 
 
-@kernel
+@helper
 def absorb(x: Array, P: Array, x0: Array, pixel: Array, J: Array, u: float, v: float, r: float) -> float:
     """Update x (n,), P (n, n) in place by a detection at (u, v) of noise r px; returns its log density.
 
@@ -121,7 +121,7 @@ def add_dart(cov: Array, variance: float) -> None:
         cov[3 + k, k] += 0.5 * variance
 
 
-@kernel
+@helper
 def innovation(P: Array, pixel: Array, J: Array, u: float, v: float, r: float) -> float:
     """Squared Mahalanobis distance of a detection from a predicted position, noise taken at its tail."""
     s00 = s01 = s11 = 0.0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.compiled import inner, kernel
+from ...core.compiled import helper, inner, kernel
 from ...core.graph import find_root, unite
 from ...maths.order import begins, descending, grouped
 from .arguments import Array, Ints
@@ -66,7 +66,7 @@ def pack(
     return chosen, gap, stopped
 
 
-@kernel
+@helper
 def components(owner: Ints, members: Ints, n_tracks: int, n_detections: int) -> Ints:
     """Label (T,) of tracks; those that may want one detection have one label."""
     parent, holder = np.empty(n_tracks, np.int64), np.empty(n_detections, np.int64)

@@ -16,8 +16,8 @@ from scipy.stats import chi2
 
 from ....cameras.rig import CameraRig
 from ....cameras.triangulation import solve3
-from ....core.compiled import KERNEL
-from ....maths.kalman import predict
+from ....core.compiled import KERNEL, helper
+from ....maths.kalman import copy_state, predict
 from ..bodies.fitting import fit_shape
 from ..cues import COVER
 from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb, add_dart
@@ -190,7 +190,7 @@ def camera_scales(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-d
     return variance
 
 
-@njit(**KERNEL)
+@helper
 def _meeting(use):  # type: ignore[no-untyped-def]
     """Rows (M,) of use (N, C) in which three views meet, thinned evenly to the most that are needed."""
     rows, found = np.empty(use.shape[0], np.int64), 0
@@ -204,7 +204,7 @@ def _meeting(use):  # type: ignore[no-untyped-def]
     return rows[: found : 1 + found // _MOST_MEETINGS]
 
 
-@njit(**KERNEL)
+@helper
 def _clear(A, b):  # type: ignore[no-untyped-def]
     """Set normal equations A (3, 3), b (3,) to zero."""
     for k in range(3):
@@ -213,7 +213,7 @@ def _clear(A, b):  # type: ignore[no-untyped-def]
             A[k, m] = 0.0
 
 
-@njit(**KERNEL)
+@helper
 def add_view(A, b, J, du, dv, w):  # type: ignore[no-untyped-def]
     """Add a view of weight w, whose pixel is off by (du, dv), to the normal equations A (3, 3), b (3,), in place."""
     for k in range(3):
@@ -222,7 +222,7 @@ def add_view(A, b, J, du, dv, w):  # type: ignore[no-untyped-def]
             A[k, m] += w * (J[0, k] * J[0, m] + J[1, k] * J[1, m])
 
 
-@njit(**KERNEL)
+@helper
 def _solved(A, b, x, P):  # type: ignore[no-untyped-def]
     """Fill x (3,) with the solution of A x = b and P (3, 3) with the inverse of A; False if there is none."""
     unit = np.empty(3)
@@ -234,7 +234,7 @@ def _solved(A, b, x, P):  # type: ignore[no-untyped-def]
     return ok
 
 
-@njit(**KERNEL)
+@helper
 def _expected_square(J, du, dv, x, P):  # type: ignore[no-untyped-def]
     """Return the expected square of a view's error, px^2: its residual at x, and what x is uncertain by."""
     total = 0.0
@@ -248,7 +248,7 @@ def _expected_square(J, du, dv, x, P):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(**KERNEL)
+@helper
 def _trust(square):  # type: ignore[no-untyped-def]
     """Weight of an error of this square, in variances: 1, and less in the tail of the noise."""
     wide = TAIL_SCALE * TAIL_SCALE
@@ -267,7 +267,7 @@ def disagreement(members, pixel, J, use, u, v, r):  # type: ignore[no-untyped-de
     misfit, freedom = np.zeros(n), np.zeros(n, np.int64)
     A, b = np.empty((3, 3)), np.empty(3)
     for i in range(n):
-        A[:], b[:] = 0.0, 0.0
+        _clear(A, b)
         total = 0.0
         views = 0
         for c in range(members.shape[1]):
@@ -300,12 +300,11 @@ def track_likelihood(  # type: ignore[no-untyped-def]
     state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
     total = 0.0
     for t in range(begin.shape[0] - 1):
-        state[0] = around[begin[t]]
-        state[0, 3:] = 0.0
-        cov[:] = 0.0
-        for k in range(3):
-            cov[0, k, k] = p0
-            cov[0, 3 + k, 3 + k] = v0
+        for k in range(6):
+            state[0, k] = around[begin[t], k] if k < 3 else 0.0
+            for m in range(6):
+                cov[0, k, m] = 0.0
+            cov[0, k, k] = p0 if k < 3 else v0
         for i in range(begin[t], begin[t + 1]):
             first = i == begin[t]
             if not first:
@@ -324,7 +323,7 @@ def track_likelihood(  # type: ignore[no-untyped-def]
             top = max(calm, darted)
             total += top + math.log(math.exp(calm - top) + math.exp(darted - top))
             if darted > calm:
-                state[0], cov[0] = other, other_cov
+                copy_state(other, other_cov, state[0], cov[0])
     return total
 
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ....core.compiled import KERNEL
+from ....core.compiled import KERNEL, helper
 from ....maths.kalman import copy_state, predict
 from ....maths.order import descending
 from ..kernels import absorb
@@ -46,7 +46,7 @@ def find_darts(begin, frame, around, lines, u, v, r, members, q, v0, p0, share, 
     return out
 
 
-@njit(**KERNEL)
+@helper
 def _count(flags):  # type: ignore[no-untyped-def]
     """How many of the flags (N,) are set."""
     count = 0
@@ -55,7 +55,7 @@ def _count(flags):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(**KERNEL)
+@helper
 def _take(i, state, cov, around, lines, u, v, r, members):  # type: ignore[no-untyped-def]
     """Absorb the detections of row i; their log density."""
     pixel, J, use = lines
@@ -67,7 +67,7 @@ def _take(i, state, cov, around, lines, u, v, r, members):  # type: ignore[no-un
     return total
 
 
-@njit(**KERNEL)
+@helper
 def _doubtful(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, dart):  # type: ignore[no-untyped-def]
     """(b - a,) whether the step to a row, or one near it, may have been a dart, as far as a calm filter can tell."""
     out = np.zeros(b - a, np.bool_)
@@ -96,7 +96,7 @@ def _doubtful(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, da
     return out
 
 
-@njit(**KERNEL)
+@helper
 def _sequence(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, dart, doubtful, out):  # type: ignore[no-untyped-def]
     """Write the variances of the likeliest sequence of a track's steps into ``out``."""
     kinds = 1 + LEVELS.shape[0]

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-from ....core.compiled import KERNEL
+from ....core.compiled import KERNEL, helper
 from ....maths.kalman import copy_state, predict
 from ..kernels import FLIGHT_SCALE, FLIGHT_SHARE, absorb, look_one
 
@@ -35,7 +35,7 @@ def linearised(packed, members, around, h):  # type: ignore[no-untyped-def]
     return pixel, J, use
 
 
-@njit(**KERNEL)
+@helper
 def begin_state(x, p0, v0, state, cov):  # type: ignore[no-untyped-def]
     """Set state (6,) and covariance (6, 6) of a track at x (3,) of which nothing else is known."""
     for k in range(6):
@@ -91,7 +91,7 @@ def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back): 
     return before, before_cov, after, after_cov, density
 
 
-@njit(**KERNEL)
+@helper
 def mirror(state, cov):  # type: ignore[no-untyped-def]
     """Turn time around: velocity changes sign, in place."""
     for i in range(3):
@@ -101,7 +101,7 @@ def mirror(state, cov):  # type: ignore[no-untyped-def]
             cov[3 + j, i] = -cov[3 + j, i]
 
 
-@njit(**KERNEL)
+@helper
 def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: ignore[no-untyped-def]
     """Log density that a past state becomes a future one ``gap`` frames later.
 
@@ -133,7 +133,7 @@ def meeting(past, past_cov, future, future_cov, gap, q, share, dart):  # type: i
     return total
 
 
-@njit(**KERNEL)
+@helper
 def _add(a, b, out):  # type: ignore[no-untyped-def]
     """Set out (6, 6) to the sum of two covariances."""
     for k in range(6):
@@ -141,7 +141,7 @@ def _add(a, b, out):  # type: ignore[no-untyped-def]
             out[k, m] = a[k, m] + b[k, m]
 
 
-@njit(**KERNEL)
+@helper
 def _density(x, S):  # type: ignore[no-untyped-def]
     """Log of the Gaussian density of covariance S (6, 6) at x (6,), through its Cholesky factor."""
     L = np.linalg.cholesky(S)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ....core.compiled import KERNEL
+from ....core.compiled import KERNEL, helper
 from ....maths.kalman import copy_state, predict
 
 
@@ -39,7 +39,7 @@ def smooth(begin, frame, state, cov, q):  # type: ignore[no-untyped-def]
                         cov[i, k, m] += moved[k, j] * gain[m, j]
 
 
-@njit(**KERNEL)
+@helper
 def _divide(rows, S):  # type: ignore[no-untyped-def]
     """Multiply rows (n, 6) by the inverse of a symmetric S (6, 6), in place; S is lost.
 
