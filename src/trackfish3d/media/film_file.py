@@ -15,7 +15,7 @@ from ..core.errors import InputError, MissingExtraError
 from ..core.reading.limits import FASTEST, SLOWEST
 from .timeline import Timeline, number_frames
 
-_OPEN: dict[str, Any] = {"metadata_errors": "replace", "timeout": 30.0}  # a damaged file can hold up its reader
+_TIMEOUT = 30.0  # s; a damaged file can hold up its reader
 _MOST_HOLES, _SHORT = 1000, 10_000  # frames that a film may have for each picture, and those that any may have
 
 
@@ -27,6 +27,14 @@ def pyav() -> Any:
         raise MissingExtraError("av", "video", "reading video") from None
     av.logging.set_level(None)  # FFmpeg's own lines would stand between a user and the one that counts
     return av
+
+
+def _opened(path: Path) -> Any:
+    """Open a container whose texts need not be UTF-8: newer PyAV reads them so in any case."""
+    try:
+        return pyav().open(str(path), timeout=_TIMEOUT, metadata_errors="replace")
+    except TypeError:  # since PyAV 18 there is no such option
+        return pyav().open(str(path), timeout=_TIMEOUT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +76,7 @@ class FilmFile:
         if not path.is_file():
             raise InputError(f"{path}: no such video")
         try:
-            with av.open(str(path), **_OPEN) as container:
+            with _opened(path) as container:
                 stream = _stream(container, path)
                 packets = _packets(container, stream, av)
                 base = Fraction(stream.time_base or Fraction(1, 1000))
@@ -139,7 +147,7 @@ class FilmFile:
         ordinal = len(self.keys) == 0
         seen = 0
         try:
-            with av.open(str(self.path), **_OPEN) as container:
+            with _opened(self.path) as container:
                 stream = _stream(container, self.path)
                 stream.codec_context.thread_count = threads
                 stream.thread_type = "AUTO" if threads > 1 else "NONE"
