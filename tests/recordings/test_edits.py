@@ -182,6 +182,20 @@ def test_a_clicked_point_is_triangulated_through_water(tmp_path):
         tf.edit(rec).add_point(9, 4, {"top": seen["top"]})
 
 
+def test_a_point_farther_away_than_any_film_is_long_is_refused(tmp_path):
+    rec = small(tmp_path / "rec")
+    seen = {c.name: c.project(np.array([[0.5, -0.4, 26.0]]))[0] for c in rec.rig}
+    tf.edit(rec).add_point(9, 4, seen)
+    log = rec.folder / "edits.jsonl"
+    before = log.read_text()
+    with pytest.raises(InputError, match="farther away than any film"):
+        tf.edit(rec).add_point(9, 2**40, seen)
+    assert log.read_text() == before
+    log.write_text(before.replace('"frame":4', f'"frame":{2**40}'))
+    with pytest.raises(InputError, match=r"edits.jsonl: edit \d+ .*farther away than any film"):
+        _ = Recording.open(rec.folder).mended_tracks
+
+
 def test_all_that_reads_tracks_reads_the_mended_ones_unless_told(tmp_path, capsys):
     rec = tracked_recording(tmp_path / "rec")
     tf.edit(rec).delete(11)

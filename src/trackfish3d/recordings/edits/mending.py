@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...core.files import digest
+from ...core.reading.limits import LONGEST
 from ..tracks import Tracks
-from .kinds import Accept, AddPoint, AnyEdit, Cut, Fill, Join, Swap
+from .kinds import Accept, AddPoint, AnyEdit, Cut, Fill, Join, Swap, describe
 from .pieces import GONE, Pieces, added_track
 
 Ints = NDArray[np.int64]
@@ -114,7 +115,11 @@ class Mending:
     def after(self, edit: AnyEdit) -> "Mending":
         """Return what one more edit makes of it."""
         pieces = self.pieces.after(edit)
-        added = (*self.added, edit) if isinstance(edit, AddPoint | Fill) else self.added
+        added = self.added
+        if isinstance(edit, AddPoint | Fill):
+            added = (*added, edit)
+            if int(pieces.last.max()) - int(pieces.first.min()) > LONGEST:
+                raise InputError(f"edit {edit.id} ({describe(edit)}) is farther away than any film is long")
         return Mending(pieces, added, (*self.sure, *_vouched(self.pieces, pieces, edit)))
 
     def apply(self, tracks: Tracks, first: int | None = None, last: int | None = None) -> Tracks:
