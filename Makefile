@@ -6,7 +6,7 @@ export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: demo test test-browser test-matrix lint format bench fuzz docs clean
+.PHONY: demo test test-browser test-matrix test-readme lint format bench fuzz docs clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,9 @@ test-browser: $(VENV)/.dev
 
 test-matrix:  ## the core tests, without torch, on every Python from 3.10 to 3.13 that is there
 	$(PYTHON) tests/packaging/matrix.py
+
+test-readme:  ## README's Python as typed, in a fresh environment that holds the wheel alone
+	$(PYTHON) tests/packaging/readme.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -41,9 +41,10 @@ def inner(function: Function) -> Function:
     return compiled
 
 
-def helper(function: Any) -> Any:
+def helper(function: Function) -> Function:
     """Compile a function that only kernels call, without a way in from Python, which takes longer than most bodies."""
-    return _for_kernels(njit(**KERNEL, no_cpython_wrapper=True)(function))
+    compiled: Function = _for_kernels(njit(**KERNEL, no_cpython_wrapper=True)(function))
+    return compiled
 
 
 def _for_kernels(compiled: Any) -> Any:
