@@ -41,10 +41,9 @@ def inner(function: Function) -> Function:
     return compiled
 
 
-def helper(function: Function) -> Function:
+def helper(function: Any) -> Any:
     """Compile a function that only kernels call, without a way in from Python, which takes longer than most bodies."""
-    compiled: Function = _for_kernels(njit(**KERNEL, no_cpython_wrapper=True)(function))
-    return compiled
+    return _for_kernels(njit(**KERNEL, no_cpython_wrapper=True)(function))
 
 
 def _for_kernels(compiled: Any) -> Any:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from tests.kernels import opened
 from trackfish3d.methods.joint.arguments import Columns, Lines, Rig
 from trackfish3d.methods.joint.bodies.fitting import fit_shape
 from trackfish3d.methods.joint.bodies.shape import (
@@ -20,8 +19,6 @@ from trackfish3d.methods.joint.bodies.silhouettes import COVERED, all_pairs
 from trackfish3d.methods.joint.kernels import look_one
 from trackfish3d.recordings import Detections
 from trackfish3d.synfish.rigs import random_rig
-
-look_one = opened(look_one)
 
 RIG = random_rig(2, 3, np.zeros(3))
 PACKED = Rig(RIG.packed, np.array([c.size for c in RIG], float), 1e-4)

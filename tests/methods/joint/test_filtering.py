@@ -17,7 +17,6 @@ from . import plain
 
 meeting = opened(meeting)
 mirror = opened(mirror)
-look_one = opened(kernels.look_one)
 
 Q, V0, P0, H = 0.01**2, 0.2**2, 2.0**2, 1e-4
 
@@ -62,7 +61,7 @@ class Swimmers:
             if d >= 0:
                 pixel, J = np.empty(2), np.empty((2, 3))
                 x0 = self.state[i, :3]
-                assert look_one(self.rig.packed[c], x0, H, pixel, J)
+                assert kernels.look_one(self.rig.packed[c], x0, H, pixel, J)
                 out.append((pixel, J, np.array([self.u[d], self.v[d]]), self.r[d]))
         return out
 

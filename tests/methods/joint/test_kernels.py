@@ -19,7 +19,6 @@ from . import plain
 
 absorb = opened(absorb)
 innovation = opened(innovation)
-look_one = opened(look_one)
 
 MIDDLE = np.array([14.0, 14.0, 7.0])  # of the tank
 

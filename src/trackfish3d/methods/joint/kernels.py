@@ -24,7 +24,7 @@ FLIGHT_SCALE = 4.0  # ... that are as much faster
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
-@helper
+@kernel
 def look_one(cam: Array, x: Array, h: float, pixel: Array, J: Array) -> bool:
     """Pixel (2,) and Jacobian (2, 3), px a world unit, of the point x (3,); whether the camera can see it."""
     u, v, ok = project_within(cam, x[0], x[1], x[2], GLASS_MARGIN)
@@ -59,7 +59,7 @@ def look(rig: Rig, tracks: Predicted) -> None:
             seen[t, c] = look_one(packed[c], state[t, :3], rig.step, pixel[t, c], J[t, c])
 
 
-@helper
+@kernel
 def _gaussian(du: float, dv: float, s00: float, s01: float, s11: float) -> float:
     """Log density of a two-dimensional Gaussian at (du, dv)."""
     det = s00 * s11 - s01 * s01
