@@ -17,6 +17,7 @@ from .packing import packed, quantised, rounded, smallest
 from .palette import PALETTES
 from .residuals import link_detections, project_tracks, residual_panels
 from .scoring import all_scores, animal_timeline, score, score_tiles
+from .skeletons import named_like, skeletons
 from .space import Space, space_of
 from .suspects import suspect_rows
 from .thumbnails import thumbnails
@@ -80,6 +81,7 @@ def collect(
         "space": space.to_json(rig),
         "cameras": [{"name": c.name, "size": list(c.size), "pictures": pictures.get(c.name, [])} for c in rig],
         "tracks": _tracks(tracks, pixels, names, axis, space, rig),
+        "poses": _poses(recording, tracks, axis, space) if own else None,
         "truth": None if truth is None else _truth(truth, axis, space, rig),
         "detections": _detections(detections, tracks, links.row, names, axis, rig),
         "counts": _counts(detections, tracks, axis, len(rig)),
@@ -123,6 +125,15 @@ def _axis(
             "plots, timelines and scores use all."
         )
     return axis, notes
+
+
+def _poses(recording: Recording, tracks: Tracks, axis: FrameAxis, space: Space) -> dict[str, Any] | None:
+    """Bodies of the recording's own tracks, under the names that edits gave them, where there are poses."""
+    poses = recording.poses
+    if poses is None or not len(poses):
+        return None
+    called = named_like(poses, recording.tracks, tracks)
+    return skeletons(called, tracks.identities, axis, space, recording.rig)
 
 
 def _tracks(

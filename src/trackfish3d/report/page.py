@@ -16,7 +16,17 @@ from .thinning import stride_of, thinned
 
 # In the order of their imports: each may use what stands before it.
 SCRIPTS: tuple[str, ...] = ("decode.js", "state.js", "dom.js", "matrix.js", "lines.js", "room.js")
-SCRIPTS += ("labels.js", "scene.js", "orbit.js", "views.js", "timeline.js", "plots.js", "behaviour.js", "maps.js")
+SCRIPTS += (
+    "labels.js",
+    "skeletons.js",
+    "scene.js",
+    "orbit.js",
+    "views.js",
+    "timeline.js",
+    "plots.js",
+    "behaviour.js",
+    "maps.js",
+)
 SCRIPTS += ("starts.js", "suspects.js", "tables.js", "main.js")
 
 

@@ -22,7 +22,7 @@ export function decode(packed) {
 /** Points of many tracks, sorted by track and frame; track k has the rows start[k] to start[k + 1]. */
 function decodePoints(packed, cameras) {
   const set = { names: packed.names, size: packed.names.length, cameras };
-  for (const key of ["start", "frame", "state", "views", "xyz", "sigma", "error", "confidence", "pixels", "runs"]) {
+  for (const key of ["start", "frame", "state", "views", "xyz", "sigma", "error", "confidence", "pixels", "runs", "observed"]) {
     if (packed[key]) set[key] = decode(packed[key]);
   }
   return set;
@@ -34,6 +34,7 @@ export const report = {
   ...raw,
   tracks: { ...decodePoints(raw.tracks, cameraCount), meanError: raw.tracks.meanError },
   truth: raw.truth && decodePoints(raw.truth, cameraCount),
+  poses: raw.poses && { ...decodePoints(raw.poses, cameraCount), parts: raw.poses.parts, edges: raw.poses.edges },
   detections: {
     total: raw.detections.total,
     start: decode(raw.detections.start),

@@ -26,8 +26,9 @@ function startTransport() {
   $("trail").value = state.trail;
   $("trail").addEventListener("change", () => change({ trail: +$("trail").value }));
   $("paths").checked = state.paths;
-  for (const key of ["paths", "truth", "numbers"]) $(key).addEventListener("change", () => change({ [key]: $(key).checked }));
+  for (const key of ["paths", "truth", "bodies", "numbers"]) $(key).addEventListener("change", () => change({ [key]: $(key).checked }));
   $("truthbox").hidden = !report.truth;
+  $("bodiesbox").hidden = !report.poses;
   on("frame", showTime);
 }
 

@@ -5,6 +5,7 @@ import { add, cross, dot, lookAt, multiply, norm, perspective, sub, toScreen, un
 import { POINT, buffer, painters, rgb } from "./lines.js";
 import { boxPieces, cameraPieces, flatAxes, floor, floorPieces, frustums, middle, radius, up, water } from "./room.js";
 import { drawCameraNames, drawNumbers, drawTicks, living } from "./labels.js";
+import { drawSceneBodies } from "./skeletons.js";
 
 const FIELD = 0.6; // of view, radians
 
@@ -198,6 +199,7 @@ export function startScene() {
     context.textBaseline = "middle";
     drawTicks(context, at);
     drawCameraNames(context, at, width, height);
+    drawSceneBodies(context, at);
     drawNumbers(context, at);
   });
 

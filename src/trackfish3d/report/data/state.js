@@ -9,6 +9,7 @@ export const state = {
   selected: -1,
   paths: report.tracks.frame.length < 30000, // more cover all else
   truth: true,
+  bodies: true,
   numbers: true,
 };
 

@@ -1,6 +1,7 @@
 import { report, rowAfter, rowAt, frameNumber } from "./decode.js";
 import { change, colour, css, on, position, state } from "./state.js";
 import { $, make, sharp, short, tip } from "./dom.js";
+import { drawViewBodies } from "./skeletons.js";
 
 const cameras = report.cameras.length;
 
@@ -91,6 +92,7 @@ function draw(view, context, width, height) {
   drawTrails(view, context, X, Y);
   const seen = drawDetections(view, context, X, Y);
   if (report.truth && state.truth) drawTruth(view, context, X, Y);
+  drawViewBodies(context, view.index, X, Y);
   drawTracks(view, context, X, Y);
   const text = report.detections.total ? `${seen} detection${seen === 1 ? "" : "s"}` : "";
   view.caption.textContent = view.behind === undefined ? text : `${text} · picture of frame ${view.behind}`;

@@ -77,7 +77,7 @@ def _animal(recording: Recording, poses: Poses, track: int, skeleton: Any) -> An
                 name=part.replace("/", "_").replace(":", "_"),
                 description=f"where {part} is",
                 data=poses.position[rows, k],
-                unit="meters" if metres else "unit",
+                unit="meters" if metres else "n.a.",
                 conversion=metres or 1.0,
                 reference_frame="the world of the camera calibration",
                 confidence=1.0 / (1.0 + (np.nan_to_num(poses.sigma[rows, k], nan=np.inf) / usual) ** 2),
