@@ -51,7 +51,9 @@ def page(kept: dict) -> str:
             "", "Limbs by kind are over all people and frames; disturbed rows are means of "
             f"{kept['shelf']['draws']} draws.",
             f"Of {short['wrong']} limbs that are wrong as filmed, {short['of which the annotated limb is short']} have "
-            "an annotated limb more than a fifth shorter than that person's usual one.",
+            "an annotated limb more than a fifth shorter than that person's usual one; in "
+            f"{kept['shelf'].get('contradicted', 0)} two views or more show the joint within 12 px of ours "
+            "and not within 20 px of the annotated one.",
             f"From tracks to poses: {kept['shelf']['seconds']['poses']:.2f} CPU s for "
             f"{kept['shelf']['seconds']['rows']} poses of 25 parts"
             + (f"; aniposelib's optimised triangulation of the same: {theirs:.1f} CPU s." if theirs else "."), "",

@@ -129,6 +129,7 @@ def shelf(folder: Path, draws: int, python: str | None = None) -> dict[str, obje
     if python is not None:
         rows["seconds"]["aniposelib"] = their_seconds(python, rig, found)
     rows["short"] = short_limbs(truth, ours)
+    rows["contradicted"] = contradicted(rig, found, truth, with_head(poses), ours)
     for kind in DISTURBED:
         drawn = []
         for draw in range(draws):
@@ -139,6 +140,38 @@ def shelf(folder: Path, draws: int, python: str | None = None) -> dict[str, obje
         rows[kind] = {k: float(np.mean([d[k] for d in drawn])) for k in drawn[0]}
         rows[f"{kind}, each"] = [d["PCP"] for d in drawn]
     return rows
+
+
+def contradicted(rig: CameraRig, found: Detections, truth: Poses, poses: Poses, scores: PoseScores) -> int:
+    """Of the limbs that are wrong: how many have an annotated end that two views or more contradict.
+
+    A view contradicts where the joint that was seen in it is within 12 px of our image and not within 20 px of the
+    annotated one's.
+    """
+    count = 0
+    for limb in scores.limbs:
+        places = [truth.skeleton.index(p) for p in limb]
+        length = np.linalg.norm(truth.position[:, places[0]] - truth.position[:, places[1]], axis=-1)
+        off = np.stack([scores.error[:, scores.parts.index(p)] for p in limb])
+        for row in np.flatnonzero(off.sum(0) > length):
+            part = limb[int(off[:, row].argmax())]
+            if part not in found.skeleton.parts:
+                continue
+            true = truth.position[row, truth.skeleton.index(part)]
+            here = poses.position[poses.frame == truth.frame[row], poses.skeleton.index(part)]
+            mine = here[int(np.nanargmin(np.linalg.norm(here - true, axis=1)))]
+            views = 0
+            for c, camera in enumerate(rig):
+                seen = found.parts[
+                    (found.frame == truth.frame[row]) & (found.camera == c), found.skeleton.index(part), :2
+                ]
+                far = [
+                    np.nanmin(np.append(np.linalg.norm(seen - camera.project(p[None]), axis=1), 1e9))
+                    for p in (mine, true)
+                ]
+                views += far[0] < 12 and far[1] > 20
+            count += views >= 2
+    return count
 
 
 def short_limbs(truth: Poses, scores: PoseScores) -> dict[str, float]:

@@ -214,6 +214,23 @@ def jumps(points: Array, parent: NDArray[np.int64]) -> Array:
     return out
 
 
+def _drawn(sums: dict[int, Array], common: Array, variance: Array) -> Array:
+    """How many sightings (E,) the usual length of all animals counts for in that of one.
+
+    As many as make its scatter (E,) about an animal's own length as small as lengths of animals differ: where they
+    differ much, the usual one says little of each. Of two animals or fewer nobody knows.
+    """
+    if len(sums) < 3:
+        return np.full(len(common), SHRINK)
+    count = np.stack([s[0] for s in sums.values()])
+    mean = np.stack([s[1] for s in sums.values()]) / np.maximum(count, 1e-9)
+    weight = np.where(count > 1.0, count, 0.0)
+    total = np.maximum(weight.sum(0), 1e-9)
+    differ = (weight * (mean - common) ** 2).sum(0) / total - variance * (weight > 0).sum(0) / total
+    out: Array = np.clip(variance / np.maximum(differ, 1e-12 * common**2), 0.5, SHRINK)
+    return out
+
+
 def _lengths(anatomy: Anatomy, segments: list[Segment], skeleton: Skeleton) -> tuple[Body, dict[int, Array]]:
     """Lengths of each animal, drawn towards those of all, left and right together, and their variances."""
     body, mirror = anatomy.body, skeleton.mirror
@@ -233,7 +250,8 @@ def _lengths(anatomy: Anatomy, segments: list[Segment], skeleton: Skeleton) -> t
     both = {t: s + np.where(twin != np.arange(len(twin)), s[:, twin], 0.0) for t, s in sums.items()}
     whole = sum(both.values(), np.zeros((3, len(twin))))
     common = np.where(whole[0] > 1e-9, whole[1] / np.maximum(whole[0], 1e-9), body.length)
-    own = {t: (s[1] + SHRINK * common) / (s[0] + SHRINK) for t, s in both.items()}
+    draw = _drawn(both, common, body.variance)
+    own = {t: (s[1] + draw * common) / (s[0] + draw) for t, s in both.items()}
     total, count = np.zeros(len(twin)), np.zeros(len(twin))
     for segment in segments:
         far = np.linalg.norm(segment.points[:, body.first] - segment.points[:, body.second], axis=-1)

@@ -18,11 +18,11 @@ def solve(diagonal: Array, upper: Array, right: Array) -> Array:
     ----------
     diagonal : (M, n, n) blocks on the diagonal.
     upper : (M - 1, n, n) block between each and the next.
-    right : (M, n) right side.
+    right : (M, n) right side, or (M, n, D) of several.
 
     Returns
     -------
-    (M, n).
+    (M, n) or (M, n, D).
     """
     count = len(diagonal)
     factors, sides, y = [], [], np.array(right)
@@ -34,7 +34,7 @@ def solve(diagonal: Array, upper: Array, right: Array) -> Array:
         if m + 1 < count:
             side = dtrtrs(factor, upper[m], lower=1)[0]
             sides.append(side)
-            y[m + 1] -= y[m] @ side
+            y[m + 1] -= side.T @ y[m]
             block = dsyrk(-1.0, side, beta=1.0, c=diagonal[m + 1].T, trans=1, lower=1)
     for m in range(count - 1, -1, -1):
         if m + 1 < count:

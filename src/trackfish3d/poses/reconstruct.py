@@ -169,7 +169,7 @@ class _Work:
         noise = anatomy.noise(self.sightings.score[rows, segment.taken], self.sightings.variance[rows, segment.taken])
         off = np.linalg.norm(segment.errors, axis=-1)
         views = (segment.seen & (off < 4 * noise)).sum(1)
-        spread = lasting_covariance(segment, noise, anatomy)
+        spread = lasting_covariance(self.rig, self.sightings, segment, anatomy)
         sigma = np.sqrt(np.einsum("fkii->fk", spread) / 3)
         good: NDArray[np.bool_] = np.asarray(sigma < LEFT_OUT * anatomy.size)
         inside = (segment.frame >= kept[0]) & (segment.frame <= kept[1])

@@ -11,6 +11,8 @@ from .kernels import Body, Equations, Sight, derivatives, lengths, measured, mot
 from .segments import Segment, Sightings
 
 Array = NDArray[np.float64]
+DRAWS = 4  # of errors that last, to see what they do
+LONGEST = 0.95  # correlation of an error with that of the frame before, at most
 
 
 def relax(
@@ -46,33 +48,73 @@ def relax(
     return noise
 
 
-def lasting_covariance(segment: Segment, noise: Array, anatomy: Anatomy) -> Array:
+def lasting_covariance(rig: CameraRig, sightings: Sightings, segment: Segment, anatomy: Anatomy) -> Array:
     """Covariances (F, K, 3, 3) that know how long errors last, of a segment that was solved as if they did not.
 
     To the motion of a part, errors that last are no noise, so that smoothing must not know of them; to where it is,
-    they are. A second-difference smoother's variance grows with the noise to the power of 3/4, and is never above that
-    of the frame alone.
+    they are. What they do to each part is tried with errors that are drawn: as many frames long as leaves over errors
+    that last as long as those that were left over.
 
     Parameters
     ----------
+    rig : the cameras.
+    sightings : of all detections.
     segment : solved with covariances.
-    noise : (F, C, K) px.
     anatomy : what was learnt.
     """
+    rows = np.maximum(segment.rows, 0)
+    noise = anatomy.noise(sightings.score[rows, segment.taken], sightings.variance[rows, segment.taken])
+    sight = sightings.sight(segment, noise)
+    equations = _equations(rig, sight, segment, anatomy, anatomy.of(segment.track), 1.0)
     seen = np.isfinite(segment.errors[..., 0])
-    weight = np.where(seen, 1.0 / noise**2, 0.0)
-    share = np.divide(
-        (weight * anatomy.lasting[:, None]).sum(1), weight.sum(1), out=np.ones(weight[:, 0].shape), where=seen.any(1)
-    )
-    alone = np.einsum("fck,fckai,fckaj->fkij", weight, segment.slopes, segment.slopes)
-    alone += np.eye(3) / anatomy.size**2
-    worst = np.einsum("fkii->fk", np.linalg.inv(alone))
-    now = np.einsum("fkii->fk", segment.covariance)
-    factor = np.clip(np.minimum(share**0.75, worst / now), 1.0, None)
+    known = np.trace(segment.covariance, axis1=2, axis2=3).mean(0)
+    more, level = _drawn(equations, segment, np.where(seen, noise, 0.0), anatomy.lasting)
+    factor = level * (1 + np.maximum(more / np.maximum(known, 1e-300), 0.0))
     # weights of sightings near the middle are above, those far from it below what is expected of Student's errors
     expected = (learnt.FREEDOM_SEEN + 4) / (learnt.FREEDOM_SEEN + 2)
-    out: Array = expected * segment.covariance * factor[..., None, None]
+    out: Array = expected * segment.covariance * factor[:, None, None]
     return out
+
+
+def _drawn(equations: Equations, segment: Segment, noise: Array, lasting: Array) -> tuple[Array, float]:
+    """Variance (K,), the trace of it, that errors which last put upon each part beyond that of errors which do not.
+
+    And by how much the variance of all errors is above what is left over says: errors that last are partly taken for
+    motion, and so less is left over.
+
+    noise : (F, C, K) px, 0 where nothing is seen. lasting : (C,) of what was left over.
+    """
+    frames, views, parts = noise.shape
+    left = (lasting - 1) / (lasting + 1)  # correlation of what was left over from frame to frame
+    tried = np.stack([np.zeros(views), left, 0.5 * (left + LONGEST), np.full(views, LONGEST)])
+    white = np.random.default_rng(frames).standard_normal((frames, parts, views, 2, 1, DRAWS))
+    keep = tried.T[:, None, :, None]
+    drawn = np.repeat(white, len(tried), axis=4)  # (F, K, C, 2, T, D)
+    for f in range(1, frames):
+        drawn[f] = keep * drawn[f - 1] + np.sqrt(1 - keep**2) * white[f]
+    size = noise.transpose(0, 2, 1)
+    drawn *= size[..., None, None, None]
+    drawn = drawn.reshape(frames, parts, 2 * views, -1)
+    slope = segment.slopes.transpose(0, 2, 1, 3, 4) * (size > 0)[..., None, None]
+    far = np.nan_to_num((segment.errors**2).sum(-1)).transpose(0, 2, 1)
+    freedom = learnt.FREEDOM_SEEN
+    weight = (freedom + 2) / (freedom + far / np.maximum(size, 1e-12) ** 2) / np.maximum(size, 1e-12) ** 2
+    flat = slope.reshape(frames, parts, 2 * views, 3)
+    pull = (slope * weight[..., None, None]).reshape(frames, parts, 2 * views, 3).swapaxes(2, 3) @ drawn
+    blocks = len(equations.diagonal)
+    right = np.zeros((2 * blocks, 3 * parts, drawn.shape[-1]))
+    right[:frames] = pull.reshape(frames, 3 * parts, -1)
+    moved = solve(equations.diagonal, equations.upper, right.reshape(blocks, 6 * parts, -1))
+    moved = moved.reshape(2 * blocks, parts, 3, -1)[:frames]
+    spread = (moved**2).sum(2).reshape(frames, parts, len(tried), DRAWS).mean((0, 3)).T  # (T, K)
+    over = (drawn - flat @ moved).reshape(frames, parts, views, 2, len(tried), DRAWS)
+    square, both = (over**2).sum((0, 1, 3, 5)), (over[1:] * over[:-1]).sum((0, 1, 3, 5))  # (C, T)
+    usual, rest = noise.any((0, 2)), square.sum(0)
+    lag = (both / np.maximum(square, 1e-300))[usual].mean(0) if usual.any() else np.arange(len(tried))
+    found = float(np.interp(left[usual].mean(), lag, np.arange(len(tried)))) if usual.any() else 0.0
+    low, high, share = int(found), min(int(found) + 1, len(tried) - 1), found - int(found)
+    more: Array = (1 - share) * spread[low] + share * spread[high] - spread[0]
+    return more, max(float(rest[0] / max((1 - share) * rest[low] + share * rest[high], 1e-300)), 1.0)
 
 
 def _equations(rig: CameraRig, sight: Sight, segment: Segment, anatomy: Anatomy, body: Body, width: float) -> Equations:
