@@ -86,6 +86,9 @@ def page(kept: dict) -> str:
             cells = [f"{row['1 sigma'][p]:.0f} / {row['2 sigma'][p]:.0f}" for p in parts]
             lines.append(f"| {name} | {' | '.join(cells)} |")
         lines.append("")
+    for name, what in (("shelf", "People around a shelf"), ("school", "A simulated school")):
+        lines += [f"![{what}]({name}.png)", ""]
+    lines += ["Pictures: `python benchmarks/pose_pictures.py`.", ""]
     return "\n".join(lines)
 
 
