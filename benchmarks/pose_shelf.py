@@ -170,7 +170,7 @@ def contradicted(rig: CameraRig, found: Detections, truth: Poses, poses: Poses, 
                     for p in (mine, true)
                 ]
                 views += far[0] < 12 and far[1] > 20
-            count += views >= 2
+            count += int(views >= 2)
     return count
 
 
