@@ -18,6 +18,7 @@ from trackfish3d.core.settings import make_settings
 from trackfish3d.methods.baselines.external import read_mot_tracks
 from trackfish3d.methods.registry import method_class, method_names
 from trackfish3d.methods.suspects import read_suspects
+from trackfish3d.pipeline.batch.manifest import read_manifest
 from trackfish3d.recordings import Recording, read_poses, read_tracks
 from trackfish3d.recordings.importers import import_truth, read_detections, read_timestamps
 from trackfish3d.report.behaviour import read_figures
@@ -62,6 +63,7 @@ def all_readers(folder: Path) -> dict[str, Reader]:
         whole = name in ("yolo", "parts-openpose", "parts-ultralytics")
         found.append(Reader(f"detections-{name}", path, path.parent if whole else path, read))
     kinds = {"timestamps": _timestamps, "truth": _truth, "tracks": _tracks, "tank": _tank, "mot": _mot_tracks}
+    kinds["manifest"] = _manifest
     for name, path in seeds.tables(folder / "tables").items():
         found.append(Reader(name, path, path, kinds[name.split("-")[0]]))
     for name, path in seeds.poses_3d(folder / "poses").items():
@@ -116,6 +118,14 @@ def _poses(path: Path) -> Iterator[str]:
 def _three_detections(path: Path) -> Iterator[str]:
     found = read_detections([path], THREE, None, sort=True)
     yield from sense.of_detections(found, THREE)
+
+
+def _manifest(path: Path) -> Iterator[str]:
+    for job in read_manifest(path):
+        if not job.name.isprintable() or (job.animals is not None and job.animals < 1):
+            yield f"a recording {job.name!r} with {job.animals} animals"
+        if bool(job.videos) != (job.calibration is not None):
+            yield "films without a calibration"
 
 
 def _timestamps(path: Path) -> Iterator[str]:

@@ -88,6 +88,10 @@ def tables(folder: Path) -> dict[str, Path]:
     """Clocks, truth, tracks, tanks as text."""
     folder.mkdir(parents=True)
     texts = {
+        "manifest": (
+            "study.csv",
+            "recording,videos,calibration,group,animals,fps\nr1,a=a.mp4;b.mp4,c.toml,x,3,30\nr2,,,y,,\n",
+        ),
         "timestamps": ("clock.csv", "frame,time\n1,0.1\n2,0.2\n3,0.35\n"),
         "truth": ("truth.csv", "frame,id,x,y,z\n1,1,1,2,3\n1,2,4,5,6\n2,1,1.5,2,3\n"),
         "truth-zef": (

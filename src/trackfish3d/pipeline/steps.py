@@ -13,9 +13,10 @@ from ..detection.base import Detector
 from ..detection.pipeline import detect
 from ..evaluation.gate import default_gate
 from ..evaluation.truth_links import relink_recording
-from ..health import examine
+from ..health.intake import take_in
 from ..health.kept import CHECK, keep_verdict
 from ..health.picture import animals, draw_rig
+from ..health.verdict import judge
 from ..media.video import Video
 from ..methods.base import Method
 from ..recordings import Recording, Truth
@@ -169,8 +170,9 @@ def check_stage(folder: Path) -> Stage:
 
     def work(progress: Progress) -> str:
         recording = Recording.open(folder)
-        health = examine(recording)
-        draw_rig(recording.rig, animals(recording.rig, recording.detections), folder / "rig.png")
+        intake = take_in(recording)  # all of it, or of a long recording a sample
+        health = judge(recording, intake)
+        draw_rig(recording.rig, animals(recording.rig, intake.detections), folder / "rig.png")
         keep_verdict(folder, health)
         return health.summary
 

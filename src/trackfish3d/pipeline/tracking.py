@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from ..bodies import with_bodies
 from ..core import provenance
@@ -101,9 +102,23 @@ def problems_of(recording: Source) -> list[str]:
     """
     source = open_recording(recording)
     found = kept_problems(source.folder)
-    if (source.folder / "tracks.parquet").exists() and not len(source.tracks):
+    if not rows_of_tracks(source.folder, 1):
         found.append(f"nothing could be tracked: {why_nothing(source)}")
     return found
+
+
+def rows_of_tracks(folder: Path, unknown: int = 0) -> int:
+    """Return how many points the tracks of a recording have, without reading them.
+
+    Parameters
+    ----------
+    folder : of the recording.
+    unknown : what to return where there are no tracks, or none that can be read.
+    """
+    try:
+        return int(pq.read_metadata(folder / "tracks.parquet").num_rows)
+    except (OSError, ValueError):
+        return unknown
 
 
 def why_nothing(recording: Source) -> str:

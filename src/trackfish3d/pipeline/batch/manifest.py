@@ -109,7 +109,10 @@ def read_manifest(path: str | Path) -> list[Job]:
     """
     path = Path(path)
     text = read_text(path)
-    rows = list(csv.reader(io.StringIO(text), delimiter=dialect_of(text).separator))
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=dialect_of(text).separator))
+    except csv.Error as error:
+        raise InputError(f"{path}: is not a table in text ({error})") from None
     rows = [[cell.strip() for cell in row] for row in rows]
     if not rows or "recording" not in rows[0]:
         raise InputError(f"{path}: the first row must name the columns, 'recording' among them")
@@ -121,6 +124,8 @@ def read_manifest(path: str | Path) -> list[Job]:
     for number, cells in enumerate(rows[1:], start=2):
         if not any(cells):
             continue
+        if not all(cell.isprintable() for cell in cells):
+            raise InputError(f"{path}: row {number} has a character that cannot be printed; remove it")
         if len(cells) != len(head):
             raise InputError(f"{path}: row {number} has {len(cells)} cells, the first row {len(head)}")
         job = _job(path, number, {name: cell for name, cell in zip(head, cells, strict=True) if cell})

@@ -20,7 +20,7 @@ from ..films import common_rate, open_films, put_to_cameras
 from ..run import refuse_foreign
 from ..stages import JOURNAL, Runner, Silent, Stage
 from ..steps import analyse_stage, calibration_of, check_stage, detect_stage, recording_stage, report_stage, track_stage
-from ..tracking import chosen_method, why_nothing
+from ..tracking import chosen_method, rows_of_tracks, why_nothing
 from .manifest import Job
 
 STEPS = ("detect", "check", "track", "analyse", "report")
@@ -132,8 +132,8 @@ def _done(job: Job, work: Work, step: str) -> tuple[State, str]:
     _there(job.folder)
     state: State = "before" if hears.before else "done"
     wrong = kept_problems(job.folder) if step == "check" else []
-    if step == "track" and not len((source := Recording.open(job.folder)).tracks):
-        wrong = [f"nothing could be tracked: {why_nothing(source)}"]
+    if step == "track" and not rows_of_tracks(job.folder):
+        wrong = [f"nothing could be tracked: {why_nothing(job.folder)}"]
     return ("wrong", "; ".join(wrong)) if wrong else (state, hears.line)
 
 
