@@ -94,5 +94,5 @@ def _standing(metadata: dict[str, str]) -> Standing:
     epoch, best_epoch = int(told["epoch"]), int(told["best_epoch"])
     if not (isinstance(log, list) and 0 <= best_epoch <= epoch == len(log) <= LOG_LIMIT):
         raise ValueError("its log has not one row an epoch")
-    rows = [{str(name): float(value) for name, value in row.items()} for row in log]
+    rows = [{name: int(value) if name == "epoch" else float(value) for name, value in row.items()} for row in log]
     return Standing(epoch, math.inf if told["best"] is None else float(told["best"]), best_epoch, rows)
