@@ -285,3 +285,10 @@ def test_groups_are_compared_in_one_page_that_takes_names_as_text(schools, copy,
     table = (tmp_path / "sum" / "batch.csv").read_text().splitlines()
     assert table[0].startswith("recording,group,note,tracks,speed_mean")
     assert len(table) == 4
+
+
+def test_a_manifest_with_a_zero_byte_is_one_line(tmp_path):
+    path = tmp_path / "batch.csv"
+    path.write_bytes(b"recording,group\none\0,a\n")
+    with pytest.raises(InputError, match="batch.csv: holds a zero byte"):
+        read_manifest(path)

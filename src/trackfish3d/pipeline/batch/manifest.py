@@ -109,6 +109,8 @@ def read_manifest(path: str | Path) -> list[Job]:
     """
     path = Path(path)
     text = read_text(path)
+    if "\0" in text:
+        raise InputError(f"{path}: holds a zero byte, which no name of a file has")
     try:
         rows = list(csv.reader(io.StringIO(text), delimiter=dialect_of(text).separator))
     except csv.Error as error:

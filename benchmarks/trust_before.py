@@ -1,0 +1,131 @@
+"""What an older checkout did with the points of docs/trust.md that can be put to its command line, beside this one.
+
+Run: git worktree add /tmp/old e2cd5f3; python benchmarks/trust_before.py /tmp/old [--out docs/results/trust_before.md]
+A fact is a line of commands and a question that is yes or no; each checkout answers it in a folder of its own, with the
+same Python. Points that need functions which were not there (motion, verdicts, covariances) have their tests instead.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+@dataclass
+class Place:
+    """A folder in which one checkout runs; ``said`` and ``code`` are of its last command."""
+
+    checkout: Path
+    folder: Path
+    said: str = ""
+    code: int = 0
+    seen: list[str] = field(default_factory=list)
+
+    def do(self, line: str) -> "Place":
+        """Type ``trackfish3d`` and a line."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        environment = os.environ | {"PYTHONPATH": str(self.checkout / "src"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+        environment["NUMBA_CACHE_DIR"] = str(self.folder.parent / "kernels")
+        command = [sys.executable, "-m", "trackfish3d", *shlex.split(line)]
+        made = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, errors="replace"
+        )
+        self.said, self.code = made.stdout + made.stderr, made.returncode
+        last = [s for s in self.said.strip().splitlines() if s.strip()]
+        self.seen.append(f"exit {self.code}: {last[-1].strip()[:90] if last else ''}")
+        return self
+
+    def write(self, name: str, text: str, encoding: str = "utf-8") -> "Place":
+        """Write a file."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text, encoding=encoding)
+        return self
+
+
+ROWS = [(frame, camera, 300 + frame, 200) for frame in range(5) for camera in ("cam0", "cam1")]
+POINTS = "frame,camera,u,v\n" + "".join(f"{f},{c},{u}.5,{v}\n" for f, c, u, v in ROWS)
+IMPORT = "import --cameras school/cameras.toml --detections points.csv --out rec"
+
+
+def _imports(place: Place, text: str, options: str = "--fps 30", encoding: str = "utf-8") -> Place:
+    return place.write("points.csv", text, encoding).do(f"{IMPORT} {options}")
+
+
+def _two_outputs(place: Place) -> bool:
+    place.do("track school --out out/a.csv").do("track school --out out/b.csv")
+    return len(list((place.folder / "out").glob("*suspects*"))) == 2
+
+
+def _wild(place: Place) -> bool:
+    return _imports(place, POINTS.replace("300.5", "1e308")).code == 2
+
+
+def _renamed(place: Place) -> bool:
+    """A camera called ``..`` is refused."""
+    text = (place.folder / "school" / "cameras.toml").read_text(encoding="utf-8")
+    place.write("odd.toml", text.replace("cam0", ".."))
+    place.write("points.csv", POINTS.replace("cam0", ".."))
+    return place.do("import --cameras odd.toml --detections points.csv --fps 30 --out odd").code == 2
+
+
+FACTS: dict[str, tuple[str, Callable[[Place], bool]]] = {
+    "T4": ("`track --animals N` is there", lambda p: p.do("track school --animals 4").code == 0),
+    "T7": ("`import` without `--fps` says that the rate is unknown",
+           lambda p: "rate" in _imports(p, POINTS, "").said.lower() and p.code == 0),
+    "T9": ("`--units bananas` is refused", lambda p: _imports(p, POINTS, "--fps 30 --units bananas").code == 2),
+    "T10": ("`track` writes a table for people beside the paper's columns",
+            lambda p: (p.do("track school").folder / "school" / "tracks_table.csv").exists()),
+    "T11": ("two `--out` files in one folder keep two lists of suspects", _two_outputs),
+    "T12": ("semicolons and decimal commas are read",
+            lambda p: _imports(p, POINTS.replace(",", ";").replace(".5", ",5")).code == 0),
+    "T12, UTF-16": ("UTF-16 is read, or named in one line",
+                    lambda p: _imports(p, POINTS, encoding="utf-16").code == 0 or "UTF-16" in p.said),
+    "T13": ("`evaluate A B` scores recordings with truth inside",
+            lambda p: p.do("track school").do("evaluate school school").code == 0),
+    "T16": ("`import` writes down what it was made from",
+            lambda p: (_imports(p, POINTS).folder / "rec" / "run.json").exists()),
+    "T17": ("tracks are exported for MATLAB",
+            lambda p: p.do("track school").do("export school --format mat --out tracks.mat").code == 0),
+    "T21": ("a pixel at 1e308 is refused", _wild),
+    "H1": ("a camera called `..` is refused", _renamed),
+}  # fmt: skip
+
+
+def main() -> int:
+    """Put every fact to both; exit code 1 where this checkout fails one."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("old", type=Path)
+    parser.add_argument("--out", type=Path, help="write the table here (Markdown)")
+    args = parser.parse_args()
+    lines = ["| point | fact | before | what it said | now |", "|---|---|---|---|---|"]
+    failed = 0
+    with tempfile.TemporaryDirectory() as name:
+        for number, (point, (fact, holds)) in enumerate(FACTS.items()):
+            answers = []
+            for which, checkout in (("old", args.old.resolve()), ("new", HERE)):
+                place = Place(checkout, Path(name) / which / str(number))
+                place.do("simulate --fish 4 --rig 5 --frames 40 --seed 2 --out school")
+                answers.append((holds(place), place.seen[-1].replace("|", "/").replace(str(place.folder), ".")))
+            (before, said), (now, _) = answers
+            failed += not now
+            words = "holds there too" if before else "fails there"
+            lines.append(f"| {point} | {fact} | {words} | `{said}` | {'holds' if now else 'FAILS'} |")
+            print(lines[-1], flush=True)
+    if args.out is not None:
+        head = (
+            "# Before and now\n\nMade by `python benchmarks/trust_before.py OLD`, OLD a checkout of e2cd5f3: facts of"
+        )
+        head += " [what holds](../trust.md)\nthat can be put to its command line.\n\n"
+        args.out.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
