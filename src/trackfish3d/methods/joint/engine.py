@@ -21,10 +21,9 @@ from .lookahead import Search, alternatives, compare
 from .model import TrackingModel
 from .observations import FrameObservations, Observations
 from .packing import pack
+from .refinement.depth import deep
 from .settings import JointSettings
 
-_SEEN_DEPTH = 0.8  # of the square of a body length: what is left of it where views know depth to two lengths
-_MOST_DEPTH = 0.2  # of the way to the nearest camera: uncertainty of depth at which an animal may be born
 Hypotheses = tuple[Ints, Ints, Array, Array]
 """Owner (H,), sets (H, C), value (H,), and how fast a dart each supposes (H,), in usual ones; 0 for none."""
 _ROOM = 1024  # sets of detections that may be new animals, before it is made larger
@@ -320,14 +319,13 @@ class Engine:
     def _deep(self, found: Sightings) -> Flags:
         """(K,) whether views tell how far away a sighting is: no animal is born from rays without parallax.
 
-        Its largest variance must be less than it was before it was seen, and its deviation a small share of the way to
-        the nearest camera: what is as near to the cameras as they are to each other by chance would pass for small.
+        Before it was seen, it was somewhere within a body length of where it is.
         """
         before, largest = self.model.body_length**2, np.linalg.eigvalsh(found.cov)[:, -1]
         alone = 1.0 / np.maximum(1.0 / largest - 1.0 / before, 1e-12 / before)  # variance that views alone leave
         away = np.linalg.norm(found.position[:, None] - self._centres, axis=2)
         near = np.where(found.members >= 0, away, np.inf).min(1)
-        return np.asarray((largest < _SEEN_DEPTH * before) & (alone < (_MOST_DEPTH * near) ** 2))
+        return deep(alone, near, self.model.body_length)
 
     def _first_sightings(self, frame: FrameObservations, free: Flags, members: Ints) -> Sightings:
         """Return sets of free detections that may be new animals."""

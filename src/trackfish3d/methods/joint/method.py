@@ -23,6 +23,7 @@ from .long.sections import WHOLE, Section, cut, pieces_of, survey
 from .observations import Observations
 from .parts.mending import mended
 from .refinement.confidence import suspects, undo_doubtful_joins
+from .refinement.depth import seen_in_depth
 from .refinement.filtering import linearised
 from .refinement.lasting import lasting_errors
 from .refinement.pins import Pins
@@ -70,10 +71,12 @@ class Joint(Method):
             progress(k + 1, len(frames))
         engine.finish()
         notes = (STOPPED.format(engine.stopped),) if engine.stopped else ()
-        if not engine.confirmed:
+        told = Trajectories.of(engine.logs, engine.confirmed) if engine.confirmed else None
+        told = None if told is None else seen_in_depth(rig, obs, told, model)
+        if told is None or not len(told.name):
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         pins = Pins.of(self.pins, world, model.body_length)
-        refined = refine(rig, obs, Trajectories.of(engine.logs, engine.confirmed), model, s, pins)
+        refined = refine(rig, obs, told, model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":
             notes = (*notes, OPEN.format(refined.borders.at_border, refined.borders.inner))
