@@ -58,11 +58,6 @@ def _imports(place: Place, text: str, options: str = "--fps 30", encoding: str =
     return place.write("points.csv", text, encoding).do(f"{IMPORT} {options}")
 
 
-def _two_outputs(place: Place) -> bool:
-    place.do("track school --out out/a.csv").do("track school --out out/b.csv")
-    return len(list((place.folder / "out").glob("*suspects*"))) == 2
-
-
 def _wild(place: Place) -> bool:
     return _imports(place, POINTS.replace("300.5", "1e308")).code == 2
 
@@ -82,7 +77,6 @@ FACTS: dict[str, tuple[str, Callable[[Place], bool]]] = {
     "T9": ("`--units bananas` is refused", lambda p: _imports(p, POINTS, "--fps 30 --units bananas").code == 2),
     "T10": ("`track` writes a table for people beside the paper's columns",
             lambda p: (p.do("track school").folder / "school" / "tracks_table.csv").exists()),
-    "T11": ("two `--out` files in one folder keep two lists of suspects", _two_outputs),
     "T12": ("semicolons and decimal commas are read",
             lambda p: _imports(p, POINTS.replace(",", ";").replace(".5", ",5")).code == 0),
     "T12, UTF-16": ("UTF-16 is read, or named in one line",
