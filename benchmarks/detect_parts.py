@@ -32,11 +32,7 @@ FRAMES = 150
 SCHOOLS = tuple((name, offset) for name in ("test3", "test4") for offset in range(3))
 EVERY = 2  # frames between pictures whose masks are compared
 DRAWN_BY = ("cameras", "synfish")
-FOUND_BY = tuple(
-    f"detection/{n}.py"
-    for n in ("_blobs", "_bodies", "_ellipses", "_pixels", "background", "blobs", "bodies", "learning", "look",
-              "memory", "pursuit", "shape", "stills", "subtraction")
-)  # fmt: skip
+FOUND_BY = ("detection/masks", "detection/background")
 
 
 def film(work: Path, name: str, offset: int) -> tuple[Path, Any, Any]:
@@ -186,13 +182,13 @@ def memory(work: Path, out: Path, _: Path | None, frames: int = 100_000) -> dict
     rows: list[tuple[int, float]] = []
     start = time.process_time()
 
-    def tell(done: int) -> None:
+    def tell(done: int, _: int) -> None:
         if done % (frames // 20) == 0 or done == 1:
             rows.append((done, resident_mb()))
 
     parts = work / "long-parts"
     shutil.rmtree(parts, ignore_errors=True)  # a job that is done would be taken as it is
-    result = run_camera(CameraJob("cam", path, "background", {}, parts), tell)
+    result = run_camera(CameraJob("cam", Video.open(path), make_detector("background"), parts), tell)
     seconds = time.process_time() - start
     later = [mb for done, mb in rows if done >= frames // 10]
     return {

@@ -40,6 +40,7 @@ _HOME = {
     "pipeline.run": ("run",),
     "pipeline.batch.batch": ("Batch", "batch"),
     "pipeline.tracking": ("check", "detect", "track"),
+    "pipeline.again.rounds_of_looks": ("look_again",),
     "pipeline.editing": ("edit",),
     "pipeline.results": ("analyse", "evaluate", "evaluate_poses", "export", "show", "write_report"),
     "pipeline.refining": ("refine", "refine_parts"),
@@ -95,6 +96,7 @@ __all__ = [
     "evaluate_poses",
     "export",
     "import_recording",
+    "look_again",
     "make_detector",
     "make_method",
     "method_names",
@@ -133,6 +135,7 @@ if TYPE_CHECKING:
     from .methods.registry import make_method, method_names
     from .methods.result import Result
     from .methods.suspects import Suspect
+    from .pipeline.again.rounds_of_looks import look_again
     from .pipeline.batch.batch import Batch, batch
     from .pipeline.editing import edit
     from .pipeline.flat import detect_films

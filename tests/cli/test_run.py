@@ -92,7 +92,7 @@ def test_films_become_tracks_a_report_and_scores_and_nothing_is_done_twice(films
     assert run(films, out, "--truth", films / "truth.csv") != 0
     monkeypatch.setattr(steps, "write_report", real)
     first = lines(capsys.readouterr().out)
-    assert set(first) == {"recording", "detect", "check", "track"}
+    assert set(first) == {"recording", "detect", "first tracks", "look again", "check", "track"}
     assert "3.0 / 3.0 a frame" in first["detect"]
     assert run(films, out, "--truth", films / "truth.csv") == 0
     second = lines(capsys.readouterr().out)
@@ -110,7 +110,9 @@ def test_films_become_tracks_a_report_and_scores_and_nothing_is_done_twice(films
     assert (out / "tracks.csv").read_text().count("\n") > 3 * FRAMES * 0.9
     run(films, out, "--truth", films / "truth.csv", "--set", "max_gap=3")
     third = lines(capsys.readouterr().out)
-    assert [name for name, line in third.items() if line.endswith("(done before)")] == ["recording", "detect", "check"]
+    assert [name for name, line in third.items() if line.endswith("(done before)")] == [
+        "recording", "detect", "check",
+    ]  # fmt: skip
 
 
 def test_learning_on_the_recording_is_a_stage_of_its_own(films, tmp_path, capsys, monkeypatch):
@@ -128,6 +130,8 @@ def test_learning_on_the_recording_is_a_stage_of_its_own(films, tmp_path, capsys
         "recording",
         "detect",
         "check",
+        "first tracks",
+        "look again",
         "learn",
     ]
     assert (out / "pairs.safetensors").read_bytes() == learnt
@@ -156,6 +160,34 @@ def test_a_clock_set_right_by_hand_is_kept_and_the_tracks_made_again(films, tmp_
     assert said["detect"].endswith("(done before)")
     assert said["check"].startswith("check: good")
     assert not said["track"].endswith("(done before)")
+
+
+def test_films_are_looked_at_again_and_what_was_there_is_kept(films, tmp_path, capsys):
+    out = tmp_path / "rec"
+    assert run(films, out, "--look-again", 0) == 0
+    assert "look again" not in lines(capsys.readouterr().out)
+    once = (out / "detections.parquet").read_bytes(), (out / "tracks.parquet").read_bytes()
+    assert not (out / "detections.first.parquet").exists()
+    with pytest.raises(SystemExit) as stop:
+        main(["look-again", str(out), "--workers", "1"])
+    assert stop.value.code in (0, None)
+    said = capsys.readouterr().out
+    assert said.startswith("round 1: ")
+    assert ((out / "detections.first.parquet").read_bytes(), (out / "tracks.first.parquet").read_bytes()) == once
+    known = json.loads((out / "look_again.json").read_text())["rounds"][0]
+    after = Recording.open(out)
+    assert known["kept"] + known["moved"] + known["added"] == len(after.detections)
+    assert len(after.tracks.identities) == 3
+    assert after.tracks.detection.max() < len(after.detections)
+    assert (out / "preview" / "left-again.png").is_file()
+    with pytest.raises(SystemExit):
+        main(["look-again", str(out), "--workers", "1"])  # a third look keeps what the first has found
+    assert (out / "detections.first.parquet").read_bytes() == once[0]
+    (out / "detections.settings.json").unlink()
+    with pytest.raises(SystemExit) as stop:
+        main(["look-again", str(out)])
+    assert stop.value.code == 2
+    assert "not of 'trackfish3d detect'" in capsys.readouterr().err
 
 
 def test_mistakes_are_one_line(films, tmp_path, capsys):

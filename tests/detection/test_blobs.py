@@ -13,6 +13,7 @@ from trackfish3d.detection.masks.blobs import Blob, Thresholds, find_blobs, shap
 from .worlds import ellipse
 
 SIZE = (90, 70)
+WHOLE = np.array([[0, 0, 57]], np.int64)  # the span of a map of 41 x 57
 
 
 def specks(seed: int, share: float = 0.35) -> np.ndarray:
@@ -37,11 +38,11 @@ def test_components_are_those_of_scipy(seed: int) -> None:
 @pytest.mark.parametrize("gap", [0, 1, 3])
 def test_pieces_belong_together_across_a_gap(gap: int) -> None:
     mask = specks(7, 0.15)
-    label, number = _blobs.connect_runs(_blobs.find_runs(mask, 1), gap)
+    label, number = _blobs.connect_runs(_blobs.find_runs(mask, 1, WHOLE, 41), gap)
     points = np.argwhere(mask)
     apart = np.abs(points[:, None] - points[None]).max(axis=2) <= gap + 1
     assert number == connected_components(apart)[0]
-    assert len(label) == len(_blobs.find_runs(mask, 1))
+    assert len(label) == len(_blobs.find_runs(mask, 1, WHOLE, 41))
 
 
 @pytest.mark.parametrize("radius", [1, 2, 4])

@@ -37,6 +37,7 @@ COMMANDS = {
     "train-baseline": "tracking.train_baseline",
     "learn": "tracking.learn",
     "track": "tracking.track",
+    "look-again": "tracking.look_again",
     "warmup": "tracking.warmup",
     "evaluate": "results.evaluate",
     "analyse": "results.analyse",

@@ -125,11 +125,12 @@ def detect(
 def see_films(
     films: Mapping[str, Video],
     folder: Path,
-    detector: Detector,
+    detector: Detector | Mapping[str, Detector],
     first_frame: int,
     workers: int | None,
     progress: TaskProgress,
     previews: bool,
+    ending: str = "",
 ) -> Report:
     """Let a detector see every film; what it finds waits in the folder, for `detections_of` and `finish`.
 
@@ -137,11 +138,12 @@ def see_films(
     ----------
     films : by camera.
     folder : where parts wait and pictures to look at are drawn.
-    detector : what finds the animals.
+    detector : what finds the animals; or by camera.
     first_frame : number of every film's first frame.
     workers : cameras at once; as many as cores by default.
     progress : called with the name of a camera, its frames done and its frames in all.
     previews : whether pictures to look at are drawn.
+    ending : of the names of these pictures, after that of the camera.
     """
     work = claim_folder(folder / WORK)
     cores = os.cpu_count() or 1
@@ -150,11 +152,11 @@ def see_films(
         CameraJob(
             name=name,
             video=video,
-            detector=detector,
+            detector=detector[name] if isinstance(detector, Mapping) else detector,
             work=work,
             first_frame=first_frame,
             threads=max(1, cores // workers),
-            preview=inside(folder, "preview", f"{name}.png") if previews else None,
+            preview=inside(folder, "preview", f"{name}{ending}.png") if previews else None,
         )
         for name, video in films.items()
     ]

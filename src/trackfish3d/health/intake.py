@@ -59,7 +59,7 @@ def take_in(recording: Recording, most_rows: int = MOST_ROWS) -> Intake:
     in each sixth of the recording (always the same ones): clocks are judged by motion, so that single frames would
     not do.
     """
-    path = recording.folder / "detections.parquet"
+    path = recording.folder / recording.detections_file
     if not path.is_file():
         raise InputError(f"{path}: no such file; run 'trackfish3d detect' or 'import' first")
     rows = _rows(recording)
@@ -85,9 +85,9 @@ def take_in(recording: Recording, most_rows: int = MOST_ROWS) -> Intake:
 
 def _rows(recording: Recording) -> int:
     try:
-        return int(pq.ParquetFile(recording.folder / "detections.parquet").metadata.num_rows)
+        return int(pq.ParquetFile(recording.folder / recording.detections_file).metadata.num_rows)
     except (OSError, ValueError) as error:
-        path = recording.folder / "detections.parquet"
+        path = recording.folder / recording.detections_file
         raise InputError(f"{path}: is not a complete Parquet file ({str(error).splitlines()[0][:200]})") from None
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ from ..methods.base import Method
 from ..methods.joint.learning.odds import SHIPPED
 from ..methods.registry import DEFAULT_METHOD
 from ..recordings import Recording
+from .again.rounds_of_looks import FIRST, LOOKED
+from .again.run_stages import SecondLooks
 from .films import Film, common_rate, open_films, put_to_cameras
 from .stages import JOURNAL, Listener, Runner, Stage
 from .steps import calibration_of, check_stage, detect_stage, recorded, recording_stage, report_stage, track_stage
@@ -30,7 +32,7 @@ LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a netw
 _MADE = (
     "cameras.toml", "detections.parquet", "detections.settings.json", "truth.parquet", "rig.png", CHECK, PAIRS,
     "tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json", "suspects.csv", "report.html",
-    "preview", ".detect", ".track",
+    "preview", ".detect", ".track", *FIRST.values(), LOOKED,
 )  # fmt: skip
 
 
@@ -55,6 +57,7 @@ def run(
     truth: str | Path | None = None,
     gate: float | None = None,
     workers: int | None = None,
+    look_again: int = 1,
     again: bool = False,
     listener: Listener | None = None,
 ) -> Recording:
@@ -85,25 +88,25 @@ def run(
     truth : true positions, for scores only: a recording, CSV or Parquet.
     gate : distance of a match for scores, world units.
     workers : cameras detected at once; as many as cores by default.
+    look_again : rounds in which every film is looked at once more with what the tracks expect; 0 for none.
     again : whether finished stages are done again.
     listener : hears how it goes on; by default each stage prints a line.
     """
-    folder = Path(out)
+    folder, given = Path(out), None if model is None else Path(model)
     own = learn and method == "joint"  # it learns in a stage of its own, from its own tracks
-    network = folder / PAIRS if own else None if model is None else Path(model)
-    chosen = chosen_method(method, settings, animals, network, learn and not own, scene, region)
-    finder = make_detector(detector, detector_settings or {})
-    finder.ready()  # before anything is made
+    network = folder / PAIRS if own else given
+    first = chosen_method(method, settings, animals, given, learn and not own, scene, region)
     whole = cameras if isinstance(cameras, CameraRig) else calibration_of(Path(cameras), units, water_plane)
     films = open_films(put_to_cameras(videos, whole), whole)
-    stages = Stages(
+    return Stages(
         folder=folder,
         rig=whole.select(tuple(films)),
         films=films,
         fps=common_rate(films) if fps is None else fps,
         offsets={name: n for name, n in (time_offset_frames or {}).items() if whole.index(name) >= 0},
-        method=chosen,
-        detector=finder,
+        method=chosen_method(method, settings, animals, network, False, scene, region) if own else first,
+        expects=(first, look_again),
+        detector=_ready(make_detector(detector, detector_settings or {})),
         detector_settings=dict(detector_settings or {}),
         truth=None if truth is None else Path(truth),
         gate=gate,
@@ -112,8 +115,7 @@ def run(
         any_rate=fps is not None,
         teach=None if not own else SHIPPED if model is None else str(model),
         calibration=None if isinstance(cameras, CameraRig) else Path(cameras),
-    )
-    return stages.do(listener or Listener(), again, [n for n in whole.names if n not in films])
+    ).do(listener or Listener(), again, [n for n in whole.names if n not in films])
 
 
 @dataclass
@@ -135,6 +137,13 @@ class Stages:
     any_rate: bool
     teach: str | None
     calibration: Path | None = None
+    looks: SecondLooks = field(init=False)
+    expects: InitVar[tuple[Method, int] | None] = None
+    """Method whose tracks tell second looks what to expect, and how many of these there are."""
+
+    def __post_init__(self, expects: tuple[Method, int] | None) -> None:
+        method, rounds = expects or (self.method, 0)
+        self.looks = SecondLooks(self.folder, self.films, self.detector, method, rounds, self.workers)
 
     def do(self, listener: Listener, again: bool, missing: Sequence[str]) -> Recording:
         """Do all stages that are not done yet.
@@ -152,9 +161,9 @@ class Stages:
     def _do(self, runner: Runner, listener: Listener, missing: Sequence[str]) -> Recording:
         if missing:
             listener.say(f"no video of {', '.join(missing)}; the other {len(self.films)} cameras are used")
-        order = [self.recording, self.detect, self.check, self.track, self.report]
-        if self.teach is not None:
-            order.insert(3, self.learn)
+        looks = [self.looks.track, self.looks.look] if self.looks.rounds else []
+        learns = [] if self.teach is None else [self.learn]
+        order = [self.recording, self.detect, self.check, *looks, *learns, self.track, self.report]
         for stage in order:
             runner.do(stage())
         recording = Recording.open(self.folder)
@@ -171,11 +180,12 @@ class Stages:
 
     def detect(self) -> Stage:
         """Find the animals in the videos."""
-        return detect_stage(self.folder, self.films, self.detector, self.detector_settings, self.workers, self.any_rate)
+        made = (self.folder, self.films, self.detector, self.detector_settings, self.workers, self.any_rate)
+        return self.looks.kept(detect_stage(*made))
 
     def check(self) -> Stage:
         """Say whether cameras, clocks and water agree; if not, that is no reason to stop."""
-        return check_stage(self.folder)
+        return check_stage(self.folder, self.looks.found)
 
     def learn(self) -> Stage:
         """Let the pair network go on learning from the tracks of this recording."""
@@ -209,6 +219,11 @@ class Stages:
     def report(self) -> Stage:
         """Write the page, and the scores where the truth is known."""
         return report_stage(self.folder, self.gate)
+
+
+def _ready(detector: Detector) -> Detector:
+    detector.ready()  # before anything is made
+    return detector
 
 
 def refuse_foreign(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..cameras import CameraRig
 from ..cameras.formats import CalibrationWarning, read_calibration
 from ..cameras.native import camera_table
-from ..core.progress import Progress
+from ..core.progress import Progress, TaskProgress
 from ..detection.base import Detector
 from ..detection.pipeline import detect
 from ..evaluation.gate import default_gate
@@ -31,7 +31,7 @@ from .stages import Stage
 from .track_files import track_into
 from .tracking import load_truth
 
-RECORDED = ("recording.toml", "cameras.toml", "detections.parquet")
+RECORDED = ("recording.toml", "cameras.toml")
 
 
 def film_stamps(films: Mapping[str, Video]) -> dict[str, list[Any]]:
@@ -145,14 +145,9 @@ def detect_stage(
 
     def work(progress: Progress) -> str:
         recording = Recording.open(folder)
-        done = dict.fromkeys(films, 0)
-        total = sum(f.count for f in films.values())
-
-        def count(camera: str, frames: int, _: int) -> None:
-            done[camera] = frames
-            progress(sum(done.values()), total)
-
-        made = detect(recording, detector, videos=films, workers=workers, progress=count, any_rate=any_rate)
+        made = detect(
+            recording, detector, videos=films, workers=workers, progress=counted(progress, films), any_rate=any_rate
+        )
         relink_recording(recording)
         rates = [f"{c.detections / max(c.frames, 1):.1f}" for c in made.cameras]
         return "\n".join([f"{made.detections} detections, {' / '.join(rates)} a frame", *made.notes])
@@ -160,23 +155,43 @@ def detect_stage(
     return Stage("detect", (), settings, (folder / "detections.parquet",), work, film_files(films))
 
 
-def check_stage(folder: Path) -> Stage:
+def counted(progress: Progress, films: Mapping[str, Video]) -> TaskProgress:
+    """Return what hears of each camera and tells of all.
+
+    Parameters
+    ----------
+    progress : called with frames done and frames in all.
+    films : by camera.
+    """
+    done = dict.fromkeys(films, 0)
+    total = sum(f.count for f in films.values())
+
+    def count(camera: str, frames: int, _: int) -> None:
+        done[camera] = frames
+        progress(sum(done.values()), total)
+
+    return count
+
+
+def check_stage(folder: Path, found: str = "detections.parquet") -> Stage:
     """Say whether cameras, clocks and water agree; if not, that is no reason to stop.
 
     Parameters
     ----------
     folder : of the recording.
+    found : file of the detections that tell.
     """
 
     def work(progress: Progress) -> str:
         recording = Recording.open(folder)
+        recording.detections_file = found
         intake = take_in(recording)  # all of it, or of a long recording a sample
         health = judge(recording, intake)
         draw_rig(recording.rig, animals(recording.rig, intake.detections), folder / "rig.png")
         keep_verdict(folder, health)
         return health.summary
 
-    return Stage("check", recorded(folder), {}, (folder / "rig.png", folder / CHECK), work)
+    return Stage("check", recorded(folder, found), {}, (folder / "rig.png", folder / CHECK), work)
 
 
 def track_stage(folder: Path, method: Method, network: Path | None = None) -> Stage:
@@ -245,11 +260,12 @@ def report_stage(folder: Path, gate: float | None = None) -> Stage:
     return Stage("report", inputs, {"gate": gate}, (folder / "report.html",), work)
 
 
-def recorded(folder: Path) -> tuple[Path, ...]:
+def recorded(folder: Path, found: str = "detections.parquet") -> tuple[Path, ...]:
     """Return the files that everything after detection rests on.
 
     Parameters
     ----------
     folder : of the recording.
+    found : file of the detections.
     """
-    return tuple(folder / name for name in RECORDED)
+    return tuple(folder / name for name in (*RECORDED, found))

@@ -72,11 +72,13 @@ class Recording:
     folder : where it is.
     info : what its ``recording.toml`` says.
     rig : its cameras.
+    detections_file : the file of its folder that detections are read from.
     """
 
     folder: Path
     info: RecordingInfo
     rig: CameraRig
+    detections_file: str = "detections.parquet"
 
     @classmethod
     def open(cls, folder: str | Path) -> "Recording":
@@ -181,18 +183,28 @@ class Recording:
         return self.rig.units
 
     @cached_property
-    def _offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> NDArray[np.int64]:
+        """(C,) frames added to each camera's numbers to reach the common clock."""
         return np.array([self.info.time_offset_frames.get(n, 0) for n in self.rig.names], dtype=np.int64)
 
     @cached_property
     def detections(self) -> Detections:
         """All detections, on the common clock (each camera's time offset applied)."""
-        path = self.folder / "detections.parquet"
+        return self.read_detections(self.detections_file)
+
+    def read_detections(self, name: str) -> Detections:
+        """Return detections of a file of the folder, on the common clock.
+
+        Parameters
+        ----------
+        name : of the file.
+        """
+        path = self.folder / name
         raw = Detections.from_table(read_table(path), self.rig.names, str(path))
         beside = self.folder / parts_file.FILE
         if beside.exists():
             raw = parts_file.with_parts(raw, beside, self.rig.names)
-        return checked(raw, self.rig, str(path)).shifted(self._offsets)
+        return checked(raw, self.rig, str(path)).shifted(self.offsets)
 
     def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
         """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
@@ -203,8 +215,8 @@ class Recording:
         ----------
         rows : how many are read at once.
         """
-        path = self.folder / "detections.parquet"
-        ahead = int(self._offsets.min())
+        path = self.folder / self.detections_file
+        ahead = int(self.offsets.min())
         held: Detections | None = None
         raw_last: int | None = None
         try:
@@ -217,7 +229,7 @@ class Recording:
                 if raw_last is not None and raw_last > int(piece.frame[0]):
                     raise InputError(f"{path}: frame numbers go back at frame {int(piece.frame[0])}")
                 raw_last = int(piece.frame[-1])
-                piece = piece.shifted(self._offsets)
+                piece = piece.shifted(self.offsets)
                 held = piece if held is None else Detections.concat([held, piece])
                 ready = held.frame < raw_last + ahead
                 if ready.any():

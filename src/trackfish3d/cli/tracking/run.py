@@ -55,6 +55,9 @@ def command(
     ] = None,
     gate: Annotated[float | None, typer.Option(help="Distance of a match for scores, world units.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Cameras detected at once; one a core by default.")] = None,
+    look_again: Annotated[
+        int, typer.Option(min=0, max=20, help="Rounds of looking at the films again with what the tracks expect.")
+    ] = 1,
     again: Annotated[bool, typer.Option("--again", help="Do finished stages again.")] = False,
 ) -> None:
     """Detect, check, track and report: everything from videos to tracks.csv and report.html.
@@ -84,6 +87,7 @@ def command(
             truth=truth,
             gate=gate,
             workers=workers,
+            look_again=look_again,
             again=again,
             listener=StageBars(bars),
         )

@@ -116,6 +116,10 @@ class BodySearch:
 
     def masks(self, bodies: list[Array], blobs: list[Blob]) -> list[Blob]:
         """Pixels of each body that has any: its inner ones, and those of blobs close by; each is of one body only."""
+        return [blob for _, blob in self.masks_of(bodies, blobs)]
+
+    def masks_of(self, bodies: list[Array], blobs: list[Blob]) -> list[tuple[int, Blob]]:
+        """Return `masks` with the row of the body of each."""
         if not bodies:
             return []
         boxes = np.array([body_kernels.box(b, self.level.shape) for b in bodies])
@@ -129,7 +133,8 @@ class BodySearch:
         for blob in blobs:
             mask_kernels.paint(blob.mask, blob.left - left, blob.top - top, 0, blobbed)
         owner[(distance > _INNER) & ~blobbed] = 0
-        return split_labels(owner, len(bodies), int(left), int(top), self.level, 1)
+        have = np.flatnonzero(np.bincount(owner.ravel(), minlength=len(bodies) + 1)[1:]).tolist()
+        return list(zip(have, split_labels(owner, len(bodies), int(left), int(top), self.level, 1), strict=True))
 
 
 def complete(blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance) -> list[Blob]:

@@ -38,6 +38,12 @@ class BodyTracker:
         """Let time run the other way."""
         self.velocity *= -1
 
+    def boxes(self, frames: int) -> Array:
+        """(F, 4) around where animals are expected ``frames`` after the last picture: left, top, right, bottom, px."""
+        middle = self.body[:, :2] + frames * self.velocity
+        reach = self.body[:, LENGTH, None]
+        return np.column_stack([middle - reach, middle + reach])
+
     def step(
         self, blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance, clear: float = 0, frames: int = 1
     ) -> list[Blob]:

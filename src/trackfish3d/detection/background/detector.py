@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from ...core.errors import InputError
 from ...media.video import Picture, Video
 from ..base import Detector, FrameDetections
+from ..masks.blobs import Blob
 from .appearance import Appearance
 from .body_fit import complete
 from .body_tracker import BodyTracker
 from .ellipse_tracker import EllipseTracker
 from .estimate import learn_look
 from .foreground import Foreground
-from .model import Background
 from .region import inside_polygon
+from .scene.model import Background
 from .settings import BackgroundSettings
 from .split import join_pieces
 
@@ -78,23 +79,49 @@ class BackgroundDetector(Detector):
         """Find the animals in the next picture."""
         s: BackgroundSettings = self.settings
         appearance = self.appearance
-        blobs, level = self._foreground.blobs(picture, appearance, min(s.dim, s.clear) if s.split else s.clear)
-        clear = self._foreground.least(appearance, s.clear)
+        apart = 0 if self._last is None else abs(picture.number - self._last)
+        blobs, level, clear = self.stands_out(picture, self.memory.boxes(apart) if s.split else None)
         found = blobs
         if s.split:
             pieces = blobs if appearance.weak else join_pieces(blobs, level, appearance)
-            apart = 0 if self._last is None else abs(picture.number - self._last)
             found = self.memory.step(pieces, level, appearance, clear, apart)
             found = found if appearance.weak else complete(found, level, appearance)
-        self._foreground.learn_from(picture, [b for b in blobs if b.level >= clear] + found, appearance)
+        self.learn_from(picture, [b for b in blobs if b.level >= clear] + found)
         self._last = picture.number
         found = [b for b in found if appearance.believes(b)]
         return FrameDetections.from_masks(found, appearance.score(found))
 
+    def stands_out(
+        self, picture: Picture, near: NDArray[np.float64] | None
+    ) -> tuple[list[Blob], NDArray[np.uint8], float]:
+        """Blobs of a picture, undivided, the map (H, W) of deviations, and the level that makes a blob clear.
+
+        Parameters
+        ----------
+        picture : the next one.
+        near : (B, 4) boxes in which the map is wanted even if nothing stirs: left, top, right, bottom, px.
+        """
+        s: BackgroundSettings = self.settings
+        share = min(s.dim, s.clear) if s.split else s.clear
+        blobs, level = self._foreground.blobs(picture, self.appearance, share, near)
+        return blobs, level, self._foreground.least(self.appearance, s.clear)
+
+    def learn_from(self, picture: Picture, taken: list[Blob]) -> None:
+        """Let the background follow what no animal covers.
+
+        Parameters
+        ----------
+        picture : the one that was judged last.
+        taken : its animals.
+        """
+        self._foreground.learn_from(picture, taken, self.appearance)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Background, its filter and the memory of animals, as arrays."""
         b = self.background
-        arrays: dict[str, NDArray[Any]] = {"now": b.now, "variance": b.variance, "still": b.luma.still}
+        arrays: dict[str, NDArray[Any]] = {
+            "now": b.now, "variance": b.variance, "still": b.luma.still, "unrest": b.unrest, "small": b.small,
+        }  # fmt: skip
         if b.blue is not None and b.red is not None:
             arrays |= {"blue": b.blue.still, "red": b.red.still}
         arrays |= {f"memory_{name}": getattr(self.memory, name) for name in self.memory.COLUMNS}
@@ -106,6 +133,7 @@ class BackgroundDetector(Detector):
         b.now, b.variance, b.luma.still = state["now"], state["variance"], state["still"]
         if b.blue is not None and b.red is not None:
             b.blue.still, b.red.still = state["blue"], state["red"]
+        b.take_up(state["unrest"], state["small"])
         for name in self.memory.COLUMNS:
             setattr(self.memory, name, state[f"memory_{name}"])
         last = int(state["last"])

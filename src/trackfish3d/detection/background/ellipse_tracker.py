@@ -57,6 +57,9 @@ class EllipseTracker:
         """Let time run the other way."""
         self.velocity *= -1
 
+    def boxes(self, frames: int) -> None:
+        """Nothing: these animals stir wherever they are."""
+
     def step(
         self, blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance, clear: float = 0, frames: int = 1
     ) -> list[Blob]:

@@ -9,7 +9,9 @@ from ...media.video import Picture
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import QUARTERS, Blob, Thresholds, find_blobs
 from .appearance import Appearance
-from .model import Background
+from .scene.glance import tiles_under
+from .scene.model import Background
+from .scene.tile_kernels import TILE
 from .settings import BackgroundSettings
 
 _MARGIN = 3  # pixels around an animal from which the background learns nothing
@@ -26,7 +28,9 @@ class Foreground:
     fps: float
     outside: NDArray[np.bool_] | None = None
 
-    def blobs(self, picture: Picture, appearance: Appearance, share: float) -> tuple[list[Blob], NDArray[np.uint8]]:
+    def blobs(
+        self, picture: Picture, appearance: Appearance, share: float, near: NDArray[np.float64] | None = None
+    ) -> tuple[list[Blob], NDArray[np.uint8]]:
         """Return blobs of a picture as they are, before anything is divided, and the map (H, W) of deviations.
 
         Parameters
@@ -34,18 +38,21 @@ class Foreground:
         picture : the next one.
         appearance : what animals look like.
         share : of the animals' contrast, the least that a blob has.
+        near : (B, 4) boxes in which the map is wanted even if nothing stirs: left, top, right, bottom, px.
         """
         s = self.settings
-        level = self.background.deviation(picture, appearance.side)
+        low = round(max(QUARTERS * s.low, s.faint * appearance.level))
+        tiles = None if near is None else tiles_under(near, self.background.size)
+        level, spans = self.background.deviation(picture, appearance.side, low, tiles)
         if self.outside is not None:
             level[self.outside] = 0
         thresholds = Thresholds(
-            low=round(max(QUARTERS * s.low, s.faint * appearance.level)),
+            low=low,
             high=self.least(appearance, share),
             reach=max(4, round(3 * appearance.minor)), outline=s.outline, gap=appearance.gap, close=appearance.close,
             smallest=0.5 * appearance.smallest, hole=_HOLE * appearance.typical,
         )  # fmt: skip
-        return find_blobs(level, thresholds), level
+        return find_blobs(level, thresholds, spans, TILE), level
 
     def least(self, appearance: Appearance, share: float) -> int:
         """Return the level that a blob must reach.
@@ -70,7 +77,9 @@ class Foreground:
         margin = max(_MARGIN, appearance.close + 2)
         for blob in blobs:
             mask_kernels.paint(blob.mask, blob.left, blob.top, margin, taken)
-        self.background.follow(picture, taken)
+        boxes = np.array([[b.left, b.top, b.left + b.mask.shape[1], b.top + b.mask.shape[0]] for b in blobs])
+        tiles = tiles_under(boxes.reshape(-1, 4) + margin * np.array([-1, -1, 1, 1]), self.background.size)
+        self.background.follow(picture, taken, tiles)
         if picture.number % _DRIFT_EVERY == _DRIFT_EVERY - 1:
             s = self.settings
             rate, slow = (_DRIFT_EVERY / (t * self.fps) for t in (s.drift_seconds, s.absorb_seconds))

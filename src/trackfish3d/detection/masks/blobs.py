@@ -56,9 +56,21 @@ class Blob:
         return np.column_stack([x + self.left, y + self.top]).astype(np.float64)
 
 
-def find_blobs(level: NDArray[np.uint8], t: Thresholds) -> list[Blob]:
-    """Blobs of a map (H, W) of deviations, in the order of their topmost pixels."""
-    runs = mask_kernels.find_runs(level, t.low)
+def find_blobs(
+    level: NDArray[np.uint8], t: Thresholds, spans: NDArray[np.int64] | None = None, tile: int = 0
+) -> list[Blob]:
+    """Blobs of a map (H, W) of deviations, in the order of their topmost pixels.
+
+    Parameters
+    ----------
+    level : (H, W) quarters of a standard deviation.
+    t : what makes pixels a blob.
+    spans : (S, 3) where to look, see `mask_kernels.find_runs`; the whole map without.
+    tile : height of a span, px.
+    """
+    if spans is None:
+        spans, tile = np.array([[0, 0, level.shape[1]]], np.int64), level.shape[0]
+    runs = mask_kernels.find_runs(level, t.low, spans, tile)
     label, number = mask_kernels.connect_runs(runs, t.gap)
     facts = mask_kernels.component_facts(runs, label, number, level, t.high)
     margin = max(t.close, t.reach) + 1

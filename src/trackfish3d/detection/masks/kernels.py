@@ -9,28 +9,38 @@ ROW, START, END = 0, 1, 2  # columns of a table of runs; a run covers START <= x
 
 
 @njit(cache=True, nogil=True)
-def find_runs(level, low):  # type: ignore[no-untyped-def]
-    """Rows of pixels at or above ``low`` in ``level`` (H, W) uint8, as a table (R, 3): row, start, end."""
-    height, width = level.shape
+def find_runs(level, low, spans, tile):  # type: ignore[no-untyped-def]
+    """Rows of pixels at or above ``low`` in ``level`` (H, W) uint8, as a table (R, 3): row, start, end.
+
+    Looked for in ``spans`` (S, 3) only: row of tiles, first x, end x, ascending; ``tile`` is their height, px.
+    """
+    height = level.shape[0]
     table = np.empty((1024, 3), np.int32)
-    count = 0
-    for y in range(height):
-        x = 0
-        row = level[y]
-        while x < width:
-            while x < width and row[x] < low:
-                x += 1
-            if x == width:
-                break
-            start = x
-            while x < width and row[x] >= low:
-                x += 1
-            if count == len(table):
-                larger = np.empty((2 * count, 3), np.int32)
-                larger[:count] = table
-                table = larger
-            table[count, ROW], table[count, START], table[count, END] = y, start, x
-            count += 1
+    count, first = 0, 0
+    while first < len(spans):
+        j = spans[first, 0]
+        last = first
+        while last < len(spans) and spans[last, 0] == j:
+            last += 1
+        for y in range(j * tile, min((j + 1) * tile, height)):
+            row = level[y]
+            for s in range(first, last):
+                x, width = spans[s, 1], spans[s, 2]
+                while x < width:
+                    while x < width and row[x] < low:
+                        x += 1
+                    if x == width:
+                        break
+                    start = x
+                    while x < width and row[x] >= low:
+                        x += 1
+                    if count == len(table):
+                        larger = np.empty((2 * count, 3), np.int32)
+                        larger[:count] = table
+                        table = larger
+                    table[count, ROW], table[count, START], table[count, END] = y, start, x
+                    count += 1
+        first = last
     return table[:count].copy()
 
 
@@ -164,7 +174,9 @@ def fill_holes(mask, largest):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def label_mask(mask):  # type: ignore[no-untyped-def]
     """Label 1, 2, ... (h, w) int32 of the 8-connected parts of a mask, and their number."""
-    runs = find_runs(mask, 1)
+    whole = np.zeros((1, 3), np.int64)
+    whole[0, 2] = mask.shape[1]
+    runs = find_runs(mask, 1, whole, mask.shape[0])
     label, number = connect_runs(runs, 0)
     out = np.zeros(mask.shape, np.int32)
     for i in range(len(runs)):

@@ -123,56 +123,6 @@ def sizes_as_bytes(difference, steps, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def deviation(luma, variance, noise, blue, red, blue_scale, red_scale, side, out):  # type: ignore[no-untyped-def]
-    """How many standard deviations each pixel is off the background, in quarters, into ``out`` (H, W) uint8.
-
-    ``luma`` (H, W) smoothed difference; ``variance`` of the background's own prediction and ``noise`` variance of a
-    picture, levels^2. ``blue`` and ``red``, at half resolution or empty: their differences, ``*_scale`` one over
-    their noise. All float32. ``side`` -1: only darker counts, 1: only brighter, 0: both (of the luma).
-    """
-    height, width = luma.shape
-    coloured = blue.shape[0] > 0
-    extra = np.zeros(width + 1, np.float32)
-    line = np.empty(width, np.int32)  # floats become bytes by way of integers: the compiler vectorises either step
-    least, most = np.float32(0.0 if side > 0 else -1e6), np.float32(0.0 if side < 0 else 1e6)
-    for y in range(height):
-        if coloured and y % 2 == 0:
-            for x in range(blue.shape[1]):
-                b, r = blue[y // 2, x] * blue_scale[y // 2, x], red[y // 2, x] * red_scale[y // 2, x]
-                extra[2 * x] = extra[2 * x + 1] = b * b + r * r
-        for x in range(width):
-            d = min(max(luma[y, x], least), most)
-            square = np.float32(16.0) * (d * d / (variance[y, x] + noise[y, x]) + extra[x])
-            line[x] = np.int32(np.sqrt(min(square, np.float32(255.0 * 255.0))))
-        for x in range(width):
-            out[y, x] = line[x]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def follow(plane, offset, still, ripple, noise, keep, taken, background, variance):  # type: ignore[no-untyped-def]
-    """One step of a Kalman filter at every pixel: learn from free pixels, and predict the next picture's.
-
-    The background is ``still`` (H, W) plus a ripple that forgets itself by the factor ``keep`` a frame and has the
-    long-run variance ``ripple``; a picture shows it with variance ``noise``. Where ``taken`` (an animal), nothing is
-    learnt, and the prediction falls back to the still one with its wide variance: a pixel that was hidden for long
-    is judged by what is usual there.
-    """
-    height, width = plane.shape
-    rho, shift = np.float32(keep), np.float32(offset)
-    square = rho * rho
-    fresh = np.float32(1.0) - square
-    for y in range(height):
-        for x in range(width):
-            b, p = background[y, x], variance[y, x]
-            gain = p / (p + noise[y, x])
-            if taken[y, x]:
-                gain = np.float32(0.0)
-            b += gain * (np.float32(plane[y, x]) - shift - b)
-            background[y, x] = still[y, x] + rho * (b - still[y, x])
-            variance[y, x] = square * (np.float32(1.0) - gain) * p + fresh * ripple[y, x]
-
-
-@njit(cache=True, nogil=True, fastmath=True)
 def drift(plane, offset, taken, rate, slow_rate, still):  # type: ignore[no-untyped-def]
     """Move ``still`` (H, W) towards ``plane`` by ``rate``, under animals by ``slow_rate``."""
     height, width = plane.shape

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter, uniform_filter
 
-from ...media.video import Video
+from ....media.video import Video
 from . import kernels
 
 Floats = NDArray[np.float32]
