@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trackfish3d.benchmark.crowded import cmc, crowd
+from trackfish3d.benchmark.crowded import cmc, crowd, people
 from trackfish3d.benchmark.suites import make_suite
 from trackfish3d.core.errors import InputError
 from trackfish3d.evaluation.oracle import at_true_pixels, track_oracle
@@ -37,6 +37,24 @@ def test_a_scene_that_is_no_draw_is_refused():
         make_suite("crowd", None, ["test1"])
     with pytest.raises(InputError, match="tune or report"):
         crowd.half_of("both")
+
+
+def test_gatherings_are_drawn_in_metres_and_people_keep_their_distance():
+    draw = people.draw_gathering(10)
+    assert draw == people.draw_gathering(10)
+    school = people.walk(replace(draw, frames=20))
+    apart = np.linalg.norm(school.position[:, :, None, :2] - school.position[:, None, :, :2], axis=3)
+    apart[:, np.arange(draw.people), np.arange(draw.people)] = np.inf
+    assert np.median(apart.min(2)) > 0.3
+    assert (school.position[..., :2] >= 0).all()
+    assert (school.position[..., :2] <= draw.floor).all()
+    low, high = people.figure().vertices.min(0), people.figure().vertices.max(0)
+    assert (low[2], high[2]) == (-0.5, 0.5)
+    assert make_suite("crowd", None, ["people00"]).gate == cmc.GATE_M
+    with pytest.raises(InputError, match="own run"):
+        make_suite("crowd", None, ["people00", "crowd00"])
+    with pytest.raises(InputError, match="people00"):
+        make_suite("crowd", None, ["people"])
 
 
 @pytest.fixture(scope="module")

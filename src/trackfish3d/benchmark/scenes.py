@@ -12,6 +12,7 @@ from ..synfish.scenes import EDITION, benchmark_scenes, write_scene
 from .crowded.cmc import SCENES as PEOPLE
 from .crowded.cmc import write_people
 from .crowded.crowd import scene_number, write_crowd
+from .crowded.people import gathering_number, write_gathering
 from .stamp import SCENE_CODE, code_digest
 from .zef import SEQUENCES, write_sequence
 
@@ -51,7 +52,7 @@ def check_scene(spec: SceneSpec) -> None:
     if spec.source == "synfish":
         benchmark_scenes([spec.base], spec.edition)
     elif spec.source == "crowd":
-        scene_number(spec.base)
+        gathering_number(spec.base) if spec.base.startswith("people") else scene_number(spec.base)
     elif spec.source == "cmc":
         if spec.base not in PEOPLE:
             raise InputError(f"scene '{spec.base}' is not in CMC; it has {', '.join(PEOPLE)}")
@@ -79,7 +80,10 @@ def prepare(spec: SceneSpec, folder: Path, source: Path | None) -> Path:
         write = write_sequence if spec.source == "zef" else write_people
         write(spec.base, source, target)
     elif spec.source == "crowd":
-        write_crowd(scene_number(spec.base), target)
+        if spec.base.startswith("people"):
+            write_gathering(gathering_number(spec.base), target)
+        else:
+            write_crowd(scene_number(spec.base), target)
     elif source is not None and (source / spec.name / "recording.toml").is_file():
         return source / spec.name
     else:

@@ -89,6 +89,12 @@ def make_suite(
         variants += (Variant(PUBLISHED_PEOPLE, PUBLISHED_PEOPLE),)
     elif name == "crowd":
         specs = [SceneSpec(s, "crowd") for s in scenes or half_of("report")]
+        people = [spec.base.startswith("people") for spec in specs]
+        if any(people) and not all(people):
+            raise InputError(
+                "gatherings (people00, ...) are in metres: give them apart from crowds of fish, in their own run"
+            )
+        gate = GATE_M if any(people) else gate
     elif name == "robustness":
         specs = []
         for base in scenes or SYNFISH_TEST:

@@ -70,5 +70,7 @@ def predicted(tracks, views, **known):
         "size": np.full((tracks, views), np.nan),
         "axis": np.full((tracks, views), np.nan),
         "last": np.full((tracks, views), -1),
+        "half": np.zeros((tracks, views, 4)),
+        "hidden": np.zeros((tracks, views, 4), bool),
     }
     return Predicted(**(blank | known))

@@ -116,7 +116,7 @@ def test_odds_of_a_pair_are_the_ratio_of_gaussian_densities():
         for entry in range(2):
             outline_row(J, entry, rows[2 * c + entry])
     y = outline[:, :2].reshape(-1)
-    size = np.repeat(shape.noise * outline[:, :2].mean(1), 2)
+    size = shape.noise * np.sqrt(np.repeat(outline[:, :2].mean(1), 2) * y)
     mean, cov = rows @ shape.mean, rows @ shape.cov @ rows.T + np.diag(size**2)
     ratio = multivariate_normal.logpdf(y, mean, cov)
     for part in (slice(0, 2), slice(2, 4)):

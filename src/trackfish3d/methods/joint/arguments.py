@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+NO_BOXES, NO_CENTRES = np.zeros((0, 4)), np.zeros((0, 3))
 
 
 class Rig(NamedTuple):
@@ -19,11 +20,13 @@ class Rig(NamedTuple):
     packed : (C, P), see `cameras.layout`.
     sizes : (C, 2) of their images, px.
     step : of derivatives, world units.
+    centres : (C, 3) world units.
     """
 
     packed: Array
     sizes: Array
     step: float
+    centres: Array = NO_CENTRES
 
 
 class Beliefs(NamedTuple):
@@ -33,6 +36,7 @@ class Beliefs(NamedTuple):
     log_clutter : (C,) log density of false detections, 1/px^2.
     scales : (3,), see `cues.likeness`.
     typical : (C,) log size of a detection.
+    bodies : whether extents of tracks tell who hides whom.
     """
 
     clear: Array
@@ -40,6 +44,7 @@ class Beliefs(NamedTuple):
     log_clutter: Array
     scales: Array
     typical: Array
+    bodies: bool = False
 
 
 class Predicted(NamedTuple):
@@ -49,6 +54,8 @@ class Predicted(NamedTuple):
     pixel, J, seen : (T, C, 2), (T, C, 2, 3) px a world unit, (T, C), where each camera should see them, if it does.
     found : (T, C) chance to be detected.
     size, axis, last : (T, C) log size, axis angle (NaN for none) and frame (-1 for none) of the last detection.
+    half : (T, C, 4) half the width and height of its box in full view, px, and their deviations; 0 for unknown.
+    hidden : (T, C, 4) sides of that box which nearer tracks cover (`bodies.hiding`).
     """
 
     state: Array
@@ -60,6 +67,8 @@ class Predicted(NamedTuple):
     size: Array
     axis: Array
     last: Ints
+    half: Array
+    hidden: Flags
 
     def of(self, rows: Ints) -> "Predicted":
         """Return the same of these tracks."""
@@ -77,6 +86,8 @@ class Readings(NamedTuple):
     begin : (C + 1,) first detection of each camera.
     u, v, noise : (N,) centroid and its standard deviation, px.
     log_size, axis : (N,) log of the size in px, axis angle in radians, NaN for none.
+    box, cut : (N, 4) left, top, right, bottom, px, and the chance that each is covered (`bodies.sides`); (0, 4) where
+        boxes are not cut.
     """
 
     number: int
@@ -86,6 +97,8 @@ class Readings(NamedTuple):
     noise: Array
     log_size: Array
     axis: Array
+    box: Array = NO_BOXES
+    cut: Array = NO_BOXES
 
 
 class Columns(NamedTuple):
@@ -97,6 +110,8 @@ class Columns(NamedTuple):
     noise: Array
     log_size: Array
     axis: Array
+    box: Array = NO_BOXES
+    cut: Array = NO_BOXES
 
 
 class FutureFrames(NamedTuple):

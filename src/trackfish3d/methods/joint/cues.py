@@ -9,12 +9,14 @@ import math
 
 import numpy as np
 
-from ...core.compiled import helper, kernel
+from ...core.compiled import helper, inner, kernel
 from ...maths.order import descending
 from .arguments import Array, Beliefs, Flags, Predicted, Readings, Rig
+from .bodies.hiding import hide
 
 OUTLIER = 0.15  # share of detections whose size and shape say nothing: covered, merged, cut
 ROUND = 1.3  # below this ratio of axes a mask has no direction
+HARDLY, MOSTLY = 0.1, 0.5  # visible shares of a body at which it is found as one that is hidden, and as one that is not
 COVER = 0.1225  # of a size squared: animals nearer than 0.35 of their size cover each other
 
 
@@ -76,6 +78,25 @@ def typical_size(readings: Readings, out: Array) -> None:
             out[c] = 0.5 * (size[order[(n - 1) // 2]] + size[order[n // 2]])
 
 
+@inner
+def _visible_chances(rig: Rig, tracks: Predicted, shown: Flags, beliefs: Beliefs) -> None:
+    """Fill the chances by how much of each body its nearer ones leave."""
+    pixel, seen, found, sizes = tracks.pixel, tracks.seen, tracks.found, rig.sizes
+    share = np.empty(seen.shape)
+    hide(rig, tracks, np.arange(seen.shape[0]), shown, share)
+    for t in range(seen.shape[0]):
+        for c in range(seen.shape[1]):
+            found[t, c] = 0.0
+            if seen[t, c] and 0.0 <= pixel[t, c, 0] < sizes[c, 0] and 0.0 <= pixel[t, c, 1] < sizes[c, 1]:
+                found[t, c] = visible_chance(share[t, c], beliefs.clear[c], beliefs.hidden[c])
+
+
+@kernel
+def visible_chance(share: float, clear: float, hidden: float) -> float:
+    """Chance to be detected of a body of which a share is visible."""
+    return hidden + (clear - hidden) * min(max((share - HARDLY) / (MOSTLY - HARDLY), 0.0), 1.0)
+
+
 @kernel
 def chances(rig: Rig, tracks: Predicted, shown: Flags, beliefs: Beliefs) -> None:
     """Fill the chance that each track is detected in each view.
@@ -87,9 +108,12 @@ def chances(rig: Rig, tracks: Predicted, shown: Flags, beliefs: Beliefs) -> None
     shown : (T,) tracks that may stand before others.
     beliefs : chances in full view and at the place of another.
 
-    An animal near another in the image may be covered by it or merged with it; which is in front is not asked, since
-    detectors lose either.
+    An animal near another in the image may be covered by it or merged with it. Which is in front is asked where bodies
+    are known (`bodies.hiding`), and not otherwise, since detectors lose either.
     """
+    if beliefs.bodies:
+        _visible_chances(rig, tracks, shown, beliefs)
+        return
     pixel, seen, found, sizes = tracks.pixel, tracks.seen, tracks.found, rig.sizes
     clear, hidden, typical, looked = beliefs.clear, beliefs.hidden, beliefs.typical, tracks.size
     for c in range(seen.shape[1]):

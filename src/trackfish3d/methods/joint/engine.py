@@ -11,6 +11,8 @@ import numpy as np
 from ...cameras.rig import CameraRig
 from ...maths.kalman import predict
 from .arguments import Array, Beliefs, Flags, FutureFrames, Ints, Predicted, Rig, Sightings
+from .bodies.extent import inside, learn_bodies, predict_bodies
+from .bodies.kind import VISIBLE
 from .confirmation import duplicates, explain
 from .cues import chances, typical_size
 from .hypotheses import add_pair_odds, hypotheses
@@ -52,11 +54,13 @@ class Engine:
         self.rig, self.model, self.settings = rig, model, settings
         sizes = np.array([c.size for c in rig], float)
         self._centres = np.array([c.centre for c in rig])
-        self._rig = Rig(rig.packed, sizes, 1e-4 * model.body_length)
+        self._rig = Rig(rig.packed, sizes, 1e-4 * model.body_length, self._centres)
         log_clutter, typical = np.log(model.clutter), np.zeros(len(rig))
-        self._beliefs = Beliefs(model.clear, model.hidden, log_clutter, model.scales, typical)
+        cut = model.detector == VISIBLE
+        self._beliefs = Beliefs(model.clear, model.hidden, log_clutter, model.scales, typical, cut)
         self._birth = Birth(model.body_length, float(np.log(model.births)), settings.gate)
         self._search = Search(settings.horizon, settings.gate, settings.most_nodes, model.acceleration**2)
+        self._usual = model.body if model.detector == VISIBLE else None
         self.live = LiveTracks.empty(len(rig), settings.window)
         self.now = 0  # before the first frame there are no tracks, so that no gap is taken from it
         self.next_name = 0
@@ -74,7 +78,7 @@ class Engine:
         frame = obs.frame(number, rows, len(self.rig))
         live = self.live
         predict(live.state, live.cov, np.full(len(live), float(elapsed)), self.model.acceleration**2)
-        predicted = self._look(frame)
+        predicted = self._look(frame, elapsed)
         choice = Choice(np.full(predicted.seen.shape, -1), np.zeros(len(live)), np.zeros(len(live)))
         members = choice.members
         free = np.ones(len(frame), bool)
@@ -88,6 +92,9 @@ class Engine:
         if len(candidates):
             self._follow(candidates, frame, predicted, free, choice)
         correct(predicted, members, frame.readings)
+        if self._usual is not None:
+            box, sides = frame.readings.box, frame.readings.cut > 0
+            learn_bodies(predicted.J, members, box, sides, predicted.half, self._usual, live.body, live.body_cov)
         self._remember(frame, choice)
         new = self._births(frame, free, members)
         self.live = live = live.join(new)
@@ -114,7 +121,7 @@ class Engine:
         if len(self.live):
             self._confirm(self.now - self.live.born + 1 >= self.settings.min_obs)
 
-    def _look(self, frame: FrameObservations) -> Predicted:
+    def _look(self, frame: FrameObservations, elapsed: int) -> Predicted:
         """Where every track should be seen, and how likely."""
         n, views, live = len(self.live), len(self.rig), self.live
         typical_size(frame.readings, self._beliefs.typical)
@@ -128,8 +135,13 @@ class Engine:
             size=live.memory_size,
             axis=live.memory_axis,
             last=live.memory_frame,
+            half=np.zeros((n, views, 4)),
+            hidden=np.zeros((n, views, 4), bool),
         )
         look(self._rig, out)
+        if self._usual is not None:
+            kept = self.model.memory**elapsed
+            predict_bodies(out.J, out.seen, live.body, live.body_cov, self._usual, kept, out.half)
         chances(self._rig, out, live.confirmed, self._beliefs)
         return out
 
@@ -314,6 +326,8 @@ class Engine:
             memory_frame=np.full(hit.shape, readings.number),
             window_rows=window_rows,
             window_gain=window_gain,
+            body=np.tile(np.zeros(6) if self._usual is None else self._usual.mean, (k, 1)),
+            body_cov=np.tile(np.zeros((6, 6)) if self._usual is None else self._usual.cov, (k, 1, 1)),
         )
 
     def _deep(self, found: Sightings) -> Flags:
@@ -373,6 +387,8 @@ class Engine:
         first, last = (int(seen.min()), int(seen.max())) if len(seen) else (0, 0)
         score, gain, taken = live.score[candidate], live.window_gain[candidate], held[held >= 0]
         chosen, _ = explain(score, rows, gain, taken, first, last - first + 1, self.settings.least)
+        if self._usual is not None:
+            chosen &= ~inside(live.state[candidate, :3], live.state[live.confirmed, :3], live.body[live.confirmed])
         risen = candidate[chosen & old[candidate]]
         live.confirmed[risen] = True
         self.confirmed.update(live.name[risen].tolist())

@@ -8,19 +8,24 @@ import numpy as np
 from ...core.compiled import inner, kernel
 from ...maths.order import descending
 from .arguments import Array, Beliefs, Flags, Ints, PairOdds, Predicted, Readings
+from .bodies.sides import seen_middle
 from .cues import likeness
-from .kernels import absorb, innovation
+from .kernels import absorb_axes, innovation_axes
 
 _MOST_VIEW = 8  # detections of one view that come into question for a track; the nearest ones
 _BEAM = 48  # partial sets kept while views are added
 
 
 class _Near(NamedTuple):
-    """Detections near a track in a view, nearest first, (K,) each: row, squared innovation, cues."""
+    """Detections near a track in a view, nearest first, (K,) each: row, squared innovation, cues.
+
+    ``place`` (K, 4) : where each says that the middle of this track's body is, and deviations (`sides.seen_middle`).
+    """
 
     row: Ints
     far: Array
     cue: Array
+    place: Array
 
 
 class _Beam(NamedTuple):
@@ -60,7 +65,7 @@ def hypotheses(
     n_tracks, n_views = tracks.seen.shape
     room = n_tracks * (_BEAM + 1)
     owner, members, weight = np.empty(room, np.int64), np.empty((room, n_views), np.int64), np.empty(room)
-    near = _Near(np.empty(_MOST_VIEW, np.int64), np.empty(_MOST_VIEW), np.empty(_MOST_VIEW))
+    near = _Near(np.empty(_MOST_VIEW, np.int64), np.empty(_MOST_VIEW), np.empty(_MOST_VIEW), np.empty((_MOST_VIEW, 4)))
     width = _BEAM * (_MOST_VIEW + 1)
     sets = np.empty((2, width, n_views), np.int64)
     beam = _Beam(np.empty((2, width, 3)), np.empty((2, width, 3, 3)), np.empty((2, width)), sets, np.empty((3, 3)))
@@ -80,7 +85,7 @@ def hypotheses(
                 continue
             _cues(near, k, tracks, t, c, readings, beliefs.scales)
             gained = math.log(max(tracks.found[t, c], 1e-6)) - beliefs.log_clutter[c]
-            size = _extend(beam, side, size, near, k, tracks, t, c, readings, lost, gained)
+            size = _extend(beam, side, size, near, k, tracks, t, c, lost, gained)
             side = 1 - side
             if size > _BEAM:
                 size = _prune(beam, side, size)
@@ -120,12 +125,13 @@ def _nearest(
 ) -> int:
     """Fill row and far of ``near`` with the free detections of view c within the gate; returns how many."""
     pixel, J, row, distance = tracks.pixel[t, c], tracks.J[t, c], near.row, near.far
-    u, v, noise = readings.u, readings.v, readings.noise
+    half, hidden = tracks.half[t, c], tracks.hidden[t, c]
     k = 0
     for d in range(readings.begin[c], readings.begin[c + 1]):
         if not free[d]:
             continue
-        far = innovation(prior, pixel, J, u[d], v[d], noise[d])
+        u, v, ru, rv = seen_middle(readings, d, half, hidden)
+        far = innovation_axes(prior, pixel, J, u, v, ru, rv)
         if far < gate and (k < _MOST_VIEW or far < distance[k - 1]):
             at = min(k, _MOST_VIEW - 1)
             while at > 0 and distance[at - 1] > far:
@@ -138,12 +144,14 @@ def _nearest(
 
 @inner
 def _cues(near: _Near, k: int, tracks: Predicted, t: int, c: int, readings: Readings, scales: Array) -> None:
-    """Fill the cues of the first k of ``near``."""
+    """Fill cues and places of the first k of ``near``."""
+    place, half, hidden = near.place, tracks.half[t, c], tracks.hidden[t, c]
     row, cue, size, axis = near.row, near.cue, readings.log_size, readings.axis
     old_size, old_axis, last = tracks.size[t, c], tracks.axis[t, c], tracks.last[t, c]
     for i in range(k):
         d = row[i]
         cue[i] = likeness(readings.number, size[d], axis[d], old_size, old_axis, last, scales)
+        place[i, 0], place[i, 1], place[i, 2], place[i, 3] = seen_middle(readings, d, half, hidden)
 
 
 @inner
@@ -169,12 +177,11 @@ def _extend(
     tracks: Predicted,
     t: int,
     c: int,
-    readings: Readings,
     lost: float,
     gained: float,
 ) -> int:
     """Write every set of one side, with nothing and with each near detection of view c, to the other; how many."""
-    row, cue, u, v, noise = near.row, near.cue, readings.u, readings.v, readings.noise
+    row, cue, place = near.row, near.cue, near.place
     x0, pixel, J = tracks.state[t, :3], tracks.pixel[t, c], tracks.J[t, c]
     new = 1 - side
     x, P, sets, before, after = beam.x[new], beam.P[new], beam.sets[new], beam.weight[side], beam.weight[new]
@@ -187,7 +194,7 @@ def _extend(
             n += 1
             _copy(beam, side, p, new, n)
             sets[n, c] = d
-            density = absorb(x[n], P[n], x0, pixel, J, u[d], v[d], noise[d])
+            density = absorb_axes(x[n], P[n], x0, pixel, J, place[i, 0], place[i, 1], place[i, 2], place[i, 3])
             after[n] = before[p] + density + gained + cue[i]
     return size * (k + 1)
 

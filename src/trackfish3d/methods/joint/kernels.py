@@ -16,6 +16,7 @@ import numpy as np
 from ...cameras.kernels import GLASS_MARGIN, project_within
 from ...core.compiled import helper, kernel
 from .arguments import Array, Ints, Predicted, Readings, Rig
+from .bodies.sides import seen_middle
 
 TAIL_SHARE = 0.1
 TAIL_SCALE = 4.0
@@ -69,7 +70,15 @@ def _gaussian(du: float, dv: float, s00: float, s01: float, s11: float) -> float
 
 @helper
 def absorb(x: Array, P: Array, x0: Array, pixel: Array, J: Array, u: float, v: float, r: float) -> float:
-    """Update x (n,), P (n, n) in place by a detection at (u, v) of noise r px; returns its log density.
+    """Update x (n,), P (n, n) in place by a detection at (u, v) of noise r px; returns its log density."""
+    return absorb_axes(x, P, x0, pixel, J, u, v, r, r)
+
+
+@kernel
+def absorb_axes(
+    x: Array, P: Array, x0: Array, pixel: Array, J: Array, u: float, v: float, ru: float, rv: float
+) -> float:
+    """Update x (n,), P (n, n) in place by a detection at (u, v) of noise (ru, rv) px; returns its log density.
 
     The first three of the n numbers are the position; ``pixel`` and ``J`` belong to the point x0 (3,), about which the
     camera is linear.
@@ -86,16 +95,15 @@ def absorb(x: Array, P: Array, x0: Array, pixel: Array, J: Array, u: float, v: f
     s00 = J[0, 0] * g[0, 0] + J[0, 1] * g[1, 0] + J[0, 2] * g[2, 0]
     s01 = J[0, 0] * g[0, 1] + J[0, 1] * g[1, 1] + J[0, 2] * g[2, 1]
     s11 = J[1, 0] * g[0, 1] + J[1, 1] * g[1, 1] + J[1, 2] * g[2, 1]
-    r2 = r * r
-    wide = r2 * TAIL_SCALE * TAIL_SCALE
-    near = math.log(1.0 - TAIL_SHARE) + _gaussian(du, dv, s00 + r2, s01, s11 + r2)
-    far = math.log(TAIL_SHARE) + _gaussian(du, dv, s00 + wide, s01, s11 + wide)
+    wide = TAIL_SCALE * TAIL_SCALE
+    u2, v2 = ru * ru, rv * rv
+    near = math.log(1.0 - TAIL_SHARE) + _gaussian(du, dv, s00 + u2, s01, s11 + v2)
+    far = math.log(TAIL_SHARE) + _gaussian(du, dv, s00 + wide * u2, s01, s11 + wide * v2)
     top = max(near, far)
     density = top + math.log(math.exp(near - top) + math.exp(far - top))
     tail = math.exp(far - density)
-    r2 = 1.0 / ((1.0 - tail) / r2 + tail / wide)
-    s00 += r2
-    s11 += r2
+    s00 += 1.0 / ((1.0 - tail) / u2 + tail / (wide * u2))
+    s11 += 1.0 / ((1.0 - tail) / v2 + tail / (wide * v2))
     det = s00 * s11 - s01 * s01
     a, b, d = s11 / det, -s01 / det, s00 / det
     for i in range(n):
@@ -124,15 +132,20 @@ def add_dart(cov: Array, variance: float) -> None:
 @helper
 def innovation(P: Array, pixel: Array, J: Array, u: float, v: float, r: float) -> float:
     """Squared Mahalanobis distance of a detection from a predicted position, noise taken at its tail."""
+    return innovation_axes(P, pixel, J, u, v, r, r)
+
+
+@kernel
+def innovation_axes(P: Array, pixel: Array, J: Array, u: float, v: float, ru: float, rv: float) -> float:
+    """Squared Mahalanobis distance of a detection of noise (ru, rv) px from a predicted position."""
     s00 = s01 = s11 = 0.0
     for i in range(3):
         for j in range(3):
             s00 += J[0, i] * P[i, j] * J[0, j]
             s01 += J[0, i] * P[i, j] * J[1, j]
             s11 += J[1, i] * P[i, j] * J[1, j]
-    r2 = r * r * 4.0
-    s00 += r2
-    s11 += r2
+    s00 += ru * ru * 4.0
+    s11 += rv * rv * 4.0
     du, dv = u - pixel[0], v - pixel[1]
     distance: float = (s11 * du * du - 2.0 * s01 * du * dv + s00 * dv * dv) / (s00 * s11 - s01 * s01)
     return distance
@@ -142,7 +155,6 @@ def innovation(P: Array, pixel: Array, J: Array, u: float, v: float, r: float) -
 def correct(tracks: Predicted, members: Ints, readings: Readings) -> None:
     """Update states and covariances of tracks in place by the chosen detections (T, C)."""
     state, cov, pixel, J = tracks.state, tracks.cov, tracks.pixel, tracks.J
-    u, v, noise = readings.u, readings.v, readings.noise
     x0 = np.empty(3)
     for t in range(members.shape[0]):
         for k in range(3):
@@ -150,4 +162,5 @@ def correct(tracks: Predicted, members: Ints, readings: Readings) -> None:
         for c in range(members.shape[1]):
             d = members[t, c]
             if d >= 0:
-                absorb(state[t], cov[t], x0, pixel[t, c], J[t, c], u[d], v[d], noise[d])
+                u, v, ru, rv = seen_middle(readings, d, tracks.half[t, c], tracks.hidden[t, c])
+                absorb_axes(state[t], cov[t], x0, pixel[t, c], J[t, c], u, v, ru, rv)

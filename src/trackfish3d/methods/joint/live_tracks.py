@@ -18,7 +18,7 @@ class LiveTracks:
     ``score``, log-likelihood ratio of its whole life, and the ``best`` it ever was; ``debt``, how unlikely it is to go
     unseen for so long. ``memory_size``, ``memory_axis``, ``memory_frame`` (K, C): last look in each view (see
     `cues.likeness`). ``window_rows`` (K, W, C) : detections of the last W frames, -1 for none, and ``window_gain``
-    their share of the score.
+    their share of the score. ``body`` (K, 6), ``body_cov`` (K, 6, 6) : its own shape (`bodies.extent`).
     """
 
     name: Ints
@@ -35,6 +35,8 @@ class LiveTracks:
     memory_frame: Ints
     window_rows: Ints
     window_gain: Array
+    body: Array
+    body_cov: Array
 
     @classmethod
     def empty(cls, views: int, window: int) -> "LiveTracks":
@@ -56,6 +58,8 @@ class LiveTracks:
             memory_frame=np.zeros((0, views), np.int64),
             window_rows=np.zeros((0, window, views), np.int64),
             window_gain=np.zeros((0, window, views)),
+            body=np.zeros((0, 6)),
+            body_cov=np.zeros((0, 6, 6)),
         )
 
     def take(self, rows: Flags | Ints) -> "LiveTracks":

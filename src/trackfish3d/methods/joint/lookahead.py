@@ -271,6 +271,8 @@ def _one(both: Predicted, w: int) -> Predicted:
         both.size[w],
         both.axis[w],
         both.last[w],
+        both.half[w],
+        both.hidden[w],
     )
 
 
@@ -280,7 +282,8 @@ def _readings(ahead: FutureFrames, columns: Columns, k: int, n_views: int) -> Re
     a, b = ahead.offsets[k], ahead.offsets[k + 1]
     begin = begins(columns.camera[a:b], n_views)
     u, v, noise = columns.u[a:b], columns.v[a:b], columns.noise[a:b]
-    return Readings(ahead.frames[k], begin, u, v, noise, columns.log_size[a:b], columns.axis[a:b])
+    box, cut = columns.box[a:b], columns.cut[a:b]
+    return Readings(ahead.frames[k], begin, u, v, noise, columns.log_size[a:b], columns.axis[a:b], box, cut)
 
 
 @inner

@@ -14,6 +14,8 @@ from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
 from .arguments import FutureFrames
+from .bodies.kind import VISIBLE
+from .bodies.usual import explained
 from .engine import Engine
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
@@ -33,6 +35,10 @@ from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
 Array = NDArray[np.float64]
+CUT = (
+    "boxes were taken to end where another animal begins, as those of visible parts do, by their sizes and by what "
+    "they make of tracks; --set detector=whole if they show whole bodies"
+)
 
 
 class Joint(Method):
@@ -71,11 +77,14 @@ class Joint(Method):
             progress(k + 1, len(frames))
         engine.finish()
         notes = (STOPPED.format(engine.stopped),) if engine.stopped else ()
+        if model.detector == VISIBLE:
+            notes = (*notes, CUT)
         told = Trajectories.of(engine.logs, engine.confirmed) if engine.confirmed else None
         told = None if told is None else seen_in_depth(rig, obs, told, model)
         if told is None or not len(told.name):
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         pins = Pins.of(self.pins, world, model.body_length)
+        obs = explained(rig, obs, told, model)
         refined = refine(rig, obs, told, model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":

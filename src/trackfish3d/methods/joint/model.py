@@ -19,7 +19,9 @@ class TrackingModel:
     ``dart`` of the velocity's change when an animal darts, world units a frame. ``clear``, ``hidden`` (C,) chance to be
     detected in full view, and at the place of another. ``clutter`` (C,) false detections a px^2 and frame. ``births``
     new animals a world unit^3 and frame. ``body_length`` world units. ``scales`` (3,): see `cues.likeness`.
-    ``shape``: the usual body, None where detections have no size.
+    ``shape``: the usual body by which outlines are compared, None where they are not. ``body``: the usual body by what
+    is clearly seen, None where detections have no size; ``memory``: how much of a body's own size stays from frame to
+    frame. ``detector``: what boxes show, see `bodies.kind`; ``cut``: share of sides that are covered where they may be.
     """
 
     noise: Array
@@ -34,6 +36,10 @@ class TrackingModel:
     scales: Array
     points: bool = False
     shape: BodyShape | None = None
+    body: BodyShape | None = None
+    memory: float = 1.0
+    detector: str = "unknown"
+    cut: float = 0.0
 
     def with_(self, **changes: object) -> "TrackingModel":
         """Return a copy with changes."""

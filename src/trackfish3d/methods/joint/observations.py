@@ -1,6 +1,7 @@
 """Detections as the joint tracker's kernels take them: all frames, and one."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
-from .arguments import NO_ODDS, Columns, Lines, PairOdds, Readings, Rig
+from .arguments import NO_BOXES, NO_ODDS, Columns, Lines, PairOdds, Readings, Rig
+from .bodies.kind import VISIBLE
 from .bodies.shape import outlines
+from .bodies.sides import may_be_covered
 from .bodies.silhouettes import silhouette_odds
 from .cues import ROUND
 from .model import TrackingModel
@@ -22,7 +25,9 @@ FLOOR_PX = 0.5  # no detector is better than this
 class Observations:
     """Detections as the kernels want them, all frames: (N,) columns, rays (N, 3), outlines (N, 3), and odds of pairs.
 
-    ``first`` : number of the first row, where these are the last of many that came one frame at a time.
+    ``box``, ``sides`` (N, 4) : boxes, and which of their sides may be covered (`bodies.sides`); ``cut``: share of these
+    that are, 0 where boxes do not end where another animal begins. ``first`` : number of the first row, where these are
+    the last of many that came one frame at a time.
     """
 
     camera: NDArray[np.int64]
@@ -34,6 +39,9 @@ class Observations:
     origin: Array
     direction: Array
     outline: Array
+    box: Array
+    sides: NDArray[np.bool_]
+    cut: float
     pair_odds: PairOdds = NO_ODDS
     first: int = 0
 
@@ -54,7 +62,15 @@ class Observations:
             axis[long] = detections.angle[long]
         # copies: kernels are compiled anew for columns that may not be written, as those of a recording
         u, v, log_size = np.array(detections.u), np.array(detections.v), np.log(np.maximum(diagonal, 1e-3))
-        out = cls(camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction, outlines(detections))
+        box = np.column_stack([detections.x1, detections.y1, detections.x2, detections.y2]).astype(np.float64)
+        sizes = np.array([c.size for c in rig], float)
+        sides = np.zeros((len(camera), 4), bool)
+        if model.body is not None:
+            sides = may_be_covered(camera, np.array(detections.offsets, np.int64), box, sizes)
+        out = cls(
+            camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction, outlines(detections), box,
+            sides, model.cut if model.detector == VISIBLE else 0.0,
+        )  # fmt: skip
         return out if model.shape is None else out.with_silhouettes(rig, detections, model)
 
     def with_silhouettes(self, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":
@@ -87,13 +103,20 @@ class Observations:
         lines = Lines(self.origin[rows], self.direction[rows], self.camera[rows])
         begin = np.searchsorted(lines.camera, np.arange(views + 1))
         u, v, noise = self.u[rows], self.v[rows], self.noise[rows]
-        readings = Readings(number, begin, u, v, noise, self.log_size[rows], self.axis[rows])
+        box, cut = (self.box[rows], self.chances[rows]) if self.cut else (NO_BOXES, NO_BOXES)
+        readings = Readings(number, begin, u, v, noise, self.log_size[rows], self.axis[rows], box, cut)
         return FrameObservations(rows.start + self.first, readings, lines, self.pair_odds)
 
-    @property
+    @cached_property
+    def chances(self) -> Array:
+        """(N, 4) chance that each side of each box is covered, before its size is looked at."""
+        return np.multiply(self.cut, self.sides, dtype=np.float64)
+
+    @cached_property
     def columns(self) -> Columns:
         """What kernels that look at several frames take."""
-        return Columns(self.camera, self.u, self.v, self.noise, self.log_size, self.axis)
+        box, cut = (self.box, self.chances) if self.cut else (NO_BOXES, NO_BOXES)
+        return Columns(self.camera, self.u, self.v, self.noise, self.log_size, self.axis, box, cut)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,9 @@ class JointSettings(MethodSettings):
     fit_frames: int = Field(default=200, ge=10, description="frames of that stretch")
     most_nodes: int = Field(default=20000, ge=1, description="steps after which the search in a component ends")
     most_candidates: int = Field(default=3000, ge=1, description="candidates alive at most")
+    detector: Literal["auto", "visible", "whole"] = Field(
+        default="auto", description="what boxes show: visible parts, or whole bodies (heads too); auto: by their sizes"
+    )
     silhouettes: int = Field(
         default=0, ge=0, description="most cameras with which outlines of two views are compared; 2 helps two cameras"
     )

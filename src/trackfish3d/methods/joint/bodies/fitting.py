@@ -13,10 +13,11 @@ from ..arguments import Ints
 from .shape import BodyShape, absorb_outline
 
 Array = NDArray[np.float64]
-_ROUNDS = 4
+_ROUNDS = 60
+_STEADY = 1e-3  # change of all entries, as shares, at which rounds end
 _NOISES = (0.03, 0.06, 0.12)  # that are tried
 _ENOUGH = 200  # rows of two views and more
-_MOST = 1500
+_MOST = 500
 _TRUE = 1.0  # log-odds, before outlines are looked at, that the views of a row show one animal
 _LEAST = 0.02  # deviation of every entry of S, as a share of the largest mean
 
@@ -46,7 +47,10 @@ def fit_shape(members: Ints, J: Array, use: NDArray[np.bool_], outline: Array, s
             centre = weight @ mean
             spread = (weight[:, None] * (mean - centre)).T @ (mean - centre) + np.einsum("n,nij->ij", weight, cov)
             spread += (_LEAST * centre.max()) ** 2 * np.eye(6)
+            change = np.abs(centre - trial.mean).max() / centre.max() + np.abs(spread - trial.cov).max() / spread.max()
             trial = BodyShape(centre, 0.5 * (spread + spread.T), noise)
+            if change < _STEADY:
+                break
         _, _, density, alone = posterior(members, J, use, outline, trial)
         total = float(np.logaddexp(density + _TRUE, alone).sum())
         if total > most:

@@ -30,7 +30,8 @@ _LOG_2PI = math.log(2.0 * math.pi)
 class BodyShape(NamedTuple):
     """What is usual: mean (6,) and covariance (6, 6) of S, world units^2 and ^4.
 
-    noise : standard deviation of a view's entries of M, as a share of their mean size (M00 + M11) / 2.
+    noise : standard deviation of a view's entries of M, as a share of their mean size m = (M00 + M11) / 2; of M00 and
+        M11 as a share of the root of m and themselves, since sides err by a share of the size.
     """
 
     mean: Array
@@ -98,14 +99,18 @@ def absorb_entry(mean: Array, cov: Array, row: Array, value: float, variance: fl
 
 @kernel
 def absorb_outline(mean: Array, cov: Array, J: Array, outline: Array, noise: float, row: Array) -> float:
-    """Update the mean and covariance of S in place by an outline (3,), where M01 may be NaN; returns its log density.
+    """Update the mean and covariance of S in place by an outline (3,); returns its log density.
 
-    noise : as in `BodyShape`; row : (6,) is overwritten.
+    Entries that are NaN say nothing. noise : as in `BodyShape`; row : (6,) is overwritten.
     """
-    deviation = noise * 0.5 * (outline[0] + outline[1])
+    wide, high = outline[0], outline[1]
+    if math.isnan(wide) or math.isnan(high):
+        wide = high = wide if math.isnan(high) else high
+    size = 0.5 * (wide + high)
     density = 0.0
     for entry in range(3):
         if not math.isnan(outline[entry]):
             outline_row(J, entry, row)
+            deviation = noise * (math.sqrt(outline[entry] * size) if entry < 2 else size)
             density += absorb_entry(mean, cov, row, outline[entry], deviation * deviation)
     return density

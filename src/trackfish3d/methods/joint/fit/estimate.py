@@ -19,6 +19,7 @@ from ....cameras.triangulation import solve3
 from ....core.compiled import KERNEL, helper
 from ....maths.kalman import copy_state, predict
 from ..bodies.fitting import fit_shape
+from ..bodies.usual import explained
 from ..cues import COVER
 from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb, add_dart
 from ..model import TrackingModel
@@ -45,23 +46,33 @@ _PRIOR = 20.0  # detections' worth of the first model that a count starts from
 
 
 def fit(
-    rig: CameraRig, obs: Observations, paths: Trajectories, frames: int, model: TrackingModel, share: float
+    rig: CameraRig,
+    obs: Observations,
+    paths: Trajectories,
+    frames: int,
+    model: TrackingModel,
+    share: float,
+    keep_noise: bool = False,
 ) -> TrackingModel:
     """Return the model that fits these tracks; the old one where they are too few.
 
-    frames : number of frames that the tracks come from; share : chance of a dart in a frame.
+    frames : number of frames that the tracks come from; share : chance of a dart in a frame; keep_noise : whether
+    the model's noise stays.
     """
     paths = paths.longer_than(_SHORTEST)
     if not len(paths.name):
         return model
-    model = _cues(obs, paths, _counts(rig, obs, paths, frames, _noise(rig, obs, paths, model, share)))
+    seen = explained(rig, obs, paths, model)
+    model = _cues(obs, paths, _counts(rig, obs, paths, frames, _noise(rig, seen, paths, model, share, keep_noise)))
     if model.shape is None:
         return model
     _, J, use = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
     return model.with_(shape=fit_shape(paths.members, J, use, obs.outline, model.shape))
 
 
-def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, share: float) -> TrackingModel:
+def _noise(
+    rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, share: float, keep: bool
+) -> TrackingModel:
     """Pixel noise from how far views of one frame disagree, then the acceleration of greatest likelihood.
 
     A centroid's error lasts for several frames, so that a filter over time would take it for motion; views of the
@@ -69,9 +80,11 @@ def _noise(rig: CameraRig, obs: Observations, paths: Trajectories, model: Tracki
     """
     h = 1e-4 * model.body_length
     lines = linearised(rig.packed, paths.members, paths.state, h)
-    scale = apart(camera_scales(paths.members, *lines, obs.u, obs.v, obs.noise))
-    misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise * scale[obs.camera])
-    scale *= math.sqrt(usual_square(misfit, freedom))
+    scale = np.ones(len(rig))
+    if not keep:
+        scale = apart(camera_scales(paths.members, *lines, obs.u, obs.v, obs.noise))
+        misfit, freedom = disagreement(paths.members, *lines, obs.u, obs.v, obs.noise * scale[obs.camera])
+        scale *= math.sqrt(usual_square(misfit, freedom))
     kept = paths.name <= np.append(paths.name, 0)[min(_MOST_ROWS, len(paths.name) - 1)]
     paths, lines = paths.take(kept), tuple(part[kept] for part in lines)
     noise = np.maximum(obs.noise * scale[obs.camera], FLOOR_PX)

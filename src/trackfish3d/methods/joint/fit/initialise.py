@@ -8,7 +8,9 @@ from ....core.progress import silent
 from ....recordings.detections import Detections
 from ...matching import POINT_ERROR, group_frames, hungarian_match
 from ...scale import box_size, estimate_scale, middle_frames
+from ..bodies.kind import POINTS, UNKNOWN, VISIBLE, WHOLE
 from ..bodies.shape import any_direction
+from ..bodies.usual import explained, fit_bodies, visible_rates
 from ..engine import Engine
 from ..model import TrackingModel
 from ..observations import Observations
@@ -26,6 +28,11 @@ STEPS = (0.01, 0.04, 0.16)  # ways in a frame that are tried, body lengths
 LONG_STEPS = (0.64, 2.56, 10.24)  # that are tried where the longest of those was best, or none explained anything
 POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
 START_FRAMES = 40
+FEW_TOUCHED = 0.02  # share of boxes that another touches, below which nobody asks whether they are cut
+CUT_ROUNDS = 2  # further fits where boxes are cut
+NOISE_STEP = 0.7  # between noises that are tried where boxes are cut
+NOISE_STEPS = 6  # of them at most
+NOISE_GAIN = 0.025  # share of the likelihood that a step must gain
 
 
 def initial_model(rig: CameraRig, detections: Detections, settings: JointSettings) -> TrackingModel:
@@ -39,10 +46,69 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
         engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
         if not engine.confirmed:
             break
-        paths = Trajectories.of(engine.logs, engine.confirmed)
-        paths = smoothed(rig, obs, paths, model, settings)
-        model = fit(rig, obs, paths, len(part.frames), model, settings.dart_share)
-    return model
+        model = fit(rig, obs, followed(rig, engine, obs, model, settings), len(part.frames), model, settings.dart_share)
+    if not settings.fit_rounds or model.body is None or settings.detector == WHOLE:
+        return model
+    return with_bodies(rig, detections, model, settings)
+
+
+def followed(
+    rig: CameraRig, engine: Engine, obs: Observations, model: TrackingModel, settings: JointSettings
+) -> Trajectories:
+    """Return the smoothed tracks of a pilot."""
+    paths = Trajectories.of(engine.logs, engine.confirmed)
+    return smoothed(rig, explained(rig, obs, paths, model), paths, model, settings)
+
+
+def with_bodies(rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings) -> TrackingModel:
+    """Return the model that takes boxes for cut by whoever is in front, where that explains the recording better.
+
+    Sizes must say that boxes are cut (`bodies.kind`), and the tracks of a pilot must be likelier; neither is asked
+    where the user knows it.
+    """
+    plain = model.with_(detector=WHOLE)
+    engine, obs, part = pilot(rig, detections, plain, settings, settings.fit_frames)
+    if not engine.confirmed or obs.sides.any(1).mean() < FEW_TOUCHED:
+        return plain
+    paths = followed(rig, engine, obs, plain, settings)
+    told = fit_bodies(rig, obs, paths, plain, settings.detector)
+    if told.detector != VISIBLE:
+        return plain
+    before = evidence_of(engine)
+    trial = told
+    for _ in range(CUT_ROUNDS):
+        trial = best_noise(rig, detections, trial, settings)
+        engine, obs, part = pilot(rig, detections, trial, settings, settings.fit_frames)
+        if not engine.confirmed:
+            return plain
+        paths = followed(rig, engine, obs, trial, settings)
+        trial = fit(rig, obs, paths, len(part.frames), trial, settings.dart_share, keep_noise=True)
+        trial = visible_rates(rig, obs, paths, fit_bodies(rig, obs, paths, trial, VISIBLE))
+    after = evidence_of(pilot(rig, detections, trial, settings, settings.fit_frames)[0])
+    return trial if settings.detector == VISIBLE or after > before else plain
+
+
+def best_noise(rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings) -> TrackingModel:
+    """Return the model with the noise under which tracks are most likely, steps down from what misfits say.
+
+    Where boxes are cut, wrong tracks make misfits large, and large noise makes wrong tracks: misfits cannot tell, but
+    the likelihood of the tracks that each noise leads to can. A step must gain clearly: errors last, and the likelihood
+    takes them for independent.
+    """
+    best, most = model, -1e12
+    for k in range(NOISE_STEPS):
+        trial = model.with_(noise=model.noise * NOISE_STEP**k)
+        evidence = evidence_of(pilot(rig, detections, trial, settings, settings.fit_frames)[0])
+        if evidence <= most + NOISE_GAIN * abs(most):
+            break
+        best, most = trial, evidence
+    return best
+
+
+def evidence_of(engine: Engine) -> float:
+    """Log-likelihood ratio of all tracks that count, against none."""
+    names = np.array(sorted(engine.confirmed), np.int64)
+    return sum(float(log.weight[np.isin(log.name, names)].sum()) for log in engine.logs)
 
 
 def first_model(rig: CameraRig, detections: Detections, settings: JointSettings) -> TrackingModel:
@@ -76,6 +142,8 @@ def first_model(rig: CameraRig, detections: Detections, settings: JointSettings)
         scales=np.zeros(3) if points else np.array([0.08, 0.35, 0.08]),
         points=points,
         shape=None if points or seeing > settings.silhouettes else any_direction(length),
+        body=None if points else any_direction(length),
+        detector=POINTS if points else UNKNOWN,
     )
 
 
@@ -92,8 +160,7 @@ def best_start(rig: CameraRig, detections: Detections, model: TrackingModel, set
         step = share * model.body_length
         trial = model.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
         engine, _, _ = pilot(rig, detections, trial, settings, START_FRAMES)
-        names = np.array(sorted(engine.confirmed), np.int64)
-        evidence = sum(float(log.weight[np.isin(log.name, names)].sum()) for log in engine.logs)
+        evidence = evidence_of(engine)
         longest = evidence > most or evidence == most == 0.0
         if longest:
             best, most = trial, evidence
