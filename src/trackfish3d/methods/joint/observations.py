@@ -1,6 +1,6 @@
 """Detections as the joint tracker's kernels take them: all frames, and one."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from .cues import ROUND
 from .model import TrackingModel
 
 Array = NDArray[np.float64]
+NO_SIDES = np.zeros((0, 4), bool)
 FLOOR_PX = 0.5  # no detector is better than this
 
 
@@ -39,9 +40,9 @@ class Observations:
     origin: Array
     direction: Array
     outline: Array
-    box: Array
-    sides: NDArray[np.bool_]
-    cut: float
+    box: Array = field(default_factory=lambda: NO_BOXES)
+    sides: NDArray[np.bool_] = field(default_factory=lambda: NO_SIDES)
+    cut: float = 0.0
     pair_odds: PairOdds = NO_ODDS
     first: int = 0
 

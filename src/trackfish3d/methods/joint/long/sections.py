@@ -156,14 +156,14 @@ def joined(parts: list[Prepared]) -> Prepared:
     row = np.concatenate([p.world.row for p in parts])
     world = Canonical(first.world.rig, detections, first.world.camera, row, first.world.origin, first.world.first)
     columns: dict[str, Any] = {n: np.concatenate([getattr(p.obs, n) for p in parts]) for n in _COLUMNS}
-    return Prepared(world, Observations(**columns), first.row)
+    return Prepared(world, Observations(**columns, cut=max(p.obs.cut for p in parts)), first.row)
 
 
-_COLUMNS = ("camera", "u", "v", "noise", "log_size", "axis", "origin", "direction", "outline")
+_COLUMNS = ("camera", "u", "v", "noise", "log_size", "axis", "origin", "direction", "outline", "box", "sides")
 _NO = np.zeros(0)
 NOTHING = Observations(np.zeros(0, np.int64), _NO, _NO, _NO, _NO, _NO, np.zeros((0, 3)), np.zeros((0, 3)), _NO)
 
 
 def _part(obs: Observations, rows: Ints) -> Observations:
     columns: dict[str, Any] = {name: getattr(obs, name)[rows] for name in _COLUMNS}
-    return Observations(**columns)
+    return Observations(**columns, cut=obs.cut)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ....recordings.tracks import Tracks
 from ...postprocess import fill_gaps, remove_ghosts, renumber
 from ...suspects import Suspect
+from ..bodies.usual import explained
 from ..live_tracks import FrameLog
 from ..model import TrackingModel
 from ..refinement.confidence import suspects, undo_doubtful_joins
@@ -83,6 +84,7 @@ def mend(
         empty = Tracks.build([], [], [], cameras=window.world.names)
         return Piece(empty, (), (0, 0)), replace(Carried.nothing(raw.members.shape[1]), named=before.named)
     paths.members = np.where(paths.members >= 0, paths.members - window.row, -1)
+    window = replace(window, obs=explained(window.world.rig, window.obs, paths, model))
     refined = refine(window.world.rig, window.obs, paths, model, settings)
     refined = undo_doubtful_joins(window.world.rig, window.obs, refined, model, settings)
     tracks, names = _finished(window, refined, model, core, old, before.named, settings)

@@ -9,6 +9,7 @@ from ....core.errors import InputError
 from ....recordings.detections import Detections
 from ....recordings.tracks import Tracks
 from ...suspects import Suspect
+from ..bodies.usual import explained
 from ..fit.canonical import Canonical
 from ..fit.initialise import initial_model
 from ..observations import Observations
@@ -48,6 +49,7 @@ def suspects_of(
     state[:, :3] = tracks.position[order] - world.origin
     cov = np.broadcast_to(np.eye(6) * model.body_length**2, (n, 6, 6)).copy()
     paths = Trajectories(tracks.track[order].copy(), tracks.frame[order] - world.first, members, state, cov)
+    obs = explained(world.rig, obs, paths, model)
     paths = smoothed(world.rig, obs, paths, model, s)
     found = suspects(judged(world.rig, obs, paths, model, s, [], s.scene == "open"))
     return [replace(x, first=x.first + world.first, last=x.last + world.first) for x in found]
