@@ -55,7 +55,7 @@ def bench_scene(recording: Recording) -> None:
     link_kalman(groups.frame, groups.position, noise, s.gate, 30)
     report("link, nearest", seconds(lambda: link_nearest(groups.frame, groups.position, s.gate, 15)))
     report("link, Kalman", seconds(lambda: link_kalman(groups.frame, groups.position, noise, s.gate, 30)))
-    tracks = method.run(rig, detections, recording.fps, lambda done, total: None)
+    tracks = method.run(rig, detections, recording.fps, lambda done, total: None).tracks
     report("post-process", seconds(lambda: postprocess(tracks)))
     for name in METHODS:
         try:
