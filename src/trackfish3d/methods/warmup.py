@@ -17,7 +17,9 @@ def warm_up() -> None:
     Kernels stay on disk (``NUMBA_CACHE_DIR``, or beside the package): a second call takes a second.
     """
     rig = _rig()
-    make_method(DEFAULT_METHOD, {}).track(rig, _crowd(rig), 30.0, lambda done, total: None)
+    crowd = _crowd(rig)
+    for detector in ("auto", "visible"):  # boxes that others cut, which these may not be taken for
+        make_method(DEFAULT_METHOD, {"detector": detector}).track(rig, crowd, 30.0, lambda done, total: None)
 
 
 def _rig() -> CameraRig:
