@@ -255,6 +255,10 @@ def test_a_join_that_is_likelier_wrong_than_right_is_not_made():
     assert len(cut.paths.begin) == 3
     assert not ((cut.paths.frame > 19) & (cut.paths.frame < 45)).any()
     assert len(cut.joins) == 0
+    gone = replace(
+        doubtful, joins=np.vstack([doubtful.joins, [[int(whole.paths.name[0]), 70, 90]]])
+    )  # no row is left of it
+    assert len(undo_doubtful_joins(RIG, obs, gone, known, JointSettings()).joins) == 0
 
 
 @pytest.mark.parametrize("apart", [0.25, 0.5, 2.0])

@@ -234,7 +234,9 @@ def undo_doubtful_joins(
         return refined
     cut = paths.take(keep).renamed(name[keep])
     whose = {(int(n), int(f)) for n, f in zip(cut.name, cut.frame, strict=True)}
-    renamed = [(int(name[np.flatnonzero((paths.name == t) & (paths.frame == b))[0]]), a, b) for t, a, b in joins]
+    renamed = [  # an exchange after the join may have left nothing of it
+        (int(name[row]), a, b) for t, a, b in joins for row in np.flatnonzero((paths.name == t) & (paths.frame == b))
+    ]
     cut = smoothed(rig, obs, cut, model, settings)
     return judged(
         rig, obs, cut, model, settings, [j for j in renamed if (j[0], j[2]) in whose], refined.open, refined.pins
