@@ -5,10 +5,12 @@ import pytest
 from scipy.optimize import least_squares
 
 from trackfish3d.cameras.perturb import perturb_rig
+from trackfish3d.recordings import Detections
 from trackfish3d.refinement.adjustment import Freedom, adjust_pieces, missed, prior_for, with_paths
 from trackfish3d.refinement.bundle import Bundle
 from trackfish3d.refinement.kernels import CLOCK, LEAN
 from trackfish3d.refinement.rigs import rig_of, state_of
+from trackfish3d.refinement.sights import spread
 from trackfish3d.synfish.rigs import paper_rig, tank_rig
 
 from .moving import off_by, world
@@ -173,3 +175,15 @@ def test_scipy_agrees_on_a_path_alone():
 
     expected = least_squares(residuals, start.paths.control.ravel(), xtol=1e-14, ftol=1e-14, gtol=1e-14).x
     assert found.paths.control.ravel() == pytest.approx(expected, abs=1e-4)
+
+
+def test_of_a_long_recording_stretches_are_taken_evenly():
+    frame = np.repeat(np.arange(-50, 5000), 6)
+    seen = Detections.build(("a", "b"), frame, np.tile([0, 0, 0, 1, 1, 1], 5050), *np.ones((6, len(frame))))
+    for most in (300, 900, 4000):
+        some = spread(seen, 2, most)
+        frames = np.unique(some.frame)
+        assert len(some) == pytest.approx(2.5 * most, rel=0.6)
+        assert (frames[0], frames[-1]) == (-50, 4999)
+        assert (np.diff(frames) > 1).sum() >= 1
+    assert spread(seen, 2, 10**6) is seen

@@ -16,7 +16,8 @@ _LEAST = 12  # frames of a path
 _BLOCK = 40  # frames after which a path is cut: pieces are held out whole
 _HELD = 5  # every fifth piece is held out
 _MOST = 24_000  # rows of tracks that an adjustment takes
-_STRETCH = 400  # frames that are tracked in one go, where a recording is looked at in stretches
+_STRETCH = 400  # frames that are tracked in one go, where a recording is looked at in stretches, at most
+_SHORTEST = 100  # and at least
 _DOUBT = 0.5  # links less sure than this are not one animal
 
 
@@ -105,12 +106,14 @@ def spread(detections: Detections, cameras: int, most: int = _MOST) -> Detection
     """
     share = 1.25 * most * cameras / max(len(detections), 1)  # a quarter of the animals are seen by too few views
     first, last = (int(f) for f in (detections.frame.min(initial=0), detections.frame.max(initial=0)))
-    count = int(np.ceil(share * (last - first + 1) / _STRETCH))
-    if share >= 1 or count < 2:
+    wanted = share * (last - first + 1)
+    count = max(int(np.ceil(wanted / _STRETCH)), 2)
+    length = max(int(np.ceil(wanted / count)), _SHORTEST)
+    if share >= 1 or count * length > last - first:
         return detections
-    begins = np.linspace(first, last - _STRETCH + 1, count).round().astype(np.int64)
+    begins = np.linspace(first, last - length + 1, count).round().astype(np.int64)
     place = np.searchsorted(begins, detections.frame, side="right") - 1
-    return detections.select(np.flatnonzero(detections.frame < begins[place] + _STRETCH))
+    return detections.select(np.flatnonzero(detections.frame < begins[place] + length))
 
 
 def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST) -> Pieces:

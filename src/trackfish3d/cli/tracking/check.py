@@ -25,7 +25,7 @@ def command(
         Path | None, typer.Option(help="Where to draw the rig (PNG); RECORDING/rig.png by default.")
     ] = None,
     frames: Annotated[int, typer.Option(min=10, help="How many frames to compare.")] = 200,
-    advice: Annotated[bool, typer.Option(help="Also try whether 'refine' would help: a few seconds.")] = True,
+    advice: Annotated[bool, typer.Option(help="Also try whether 'refine' would help: up to half a minute.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Tell whether cameras, synchronisation and water are good enough, without ground truth.
