@@ -18,7 +18,7 @@ from .tracking import Source, open_recording
 
 _ADVICE_ROWS = 5000  # of tracks that tell whether a refinement would help
 _ADVICE_SURE = 4.0  # standard errors
-_ADVICE_WORTH = 0.8  # of the error, below which it must fall
+_ADVICE_WORTH = 0.5  # of the error, below which it must fall: centroids that lean feign smaller gains
 
 
 def refine(
@@ -58,8 +58,8 @@ def refine(
 def advise_refinement(recording: Source) -> str | None:
     """Say by how much a refinement would help, in one line; None where it would not, or where that cannot be told.
 
-    A small part of the recording is refined; the advice is given where tracks that were held out are better by four
-    standard errors, and by a fifth of their error.
+    A small part of the recording is refined; the advice is given where the error of tracks that were held out is
+    halved, by four standard errors.
 
     Parameters
     ----------
