@@ -78,24 +78,23 @@ def test_no_path_leads_out_and_no_link_is_served(shown):
     assert friend.ask("GET", "/static/three.js")[0] == 200
 
 
+def status_of(client, *request, **headers):
+    """Status of an answer, or None where the server hung up before all of it was read, which is as good a no."""
+    try:
+        return client.ask(*request, **headers)[0]
+    except OSError:
+        return None
+
+
 def test_a_gigabyte_is_not_taken(shown):
     friend = Client(shown[1])
-    assert friend.ask("POST", "/api/0/edit", b"x", Content_Length=str(2**30))[0] == 413
-    piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
-
-    def chunked():
-        yield from [piece] * 4
-        yield b"0\r\n\r\n"
-
-    try:
-        status = friend.ask(
-            "POST", "/api/0/edit", b"".join(chunked()), Transfer_Encoding="chunked", Content_Length=None
-        )[0]
-    except (ConnectionError, OSError):
-        status = 413  # it hung up, which is as good
-    assert status == 413
+    assert status_of(friend, "POST", "/api/0/edit", b"x", Content_Length=str(2**30)) in (413, None)
+    pieces = (b"10000\r\n" + b"x" * 65536 + b"\r\n") * 4 + b"0\r\n\r\n"
+    chunked = {"Transfer_Encoding": "chunked", "Content_Length": None}
+    assert status_of(friend, "POST", "/api/0/edit", pieces, **chunked) in (413, None)
     assert friend.ask("GET", "/api/0/meta")[0] == 200
-    assert friend.ask("GET", "/" + "a" * 70000)[0] in (400, 404, 414, 431)
+    assert status_of(friend, "GET", "/" + "a" * 70000) in (400, 404, 414, 431, None)
+    assert friend.ask("GET", "/api/0/meta")[0] == 200
 
 
 @pytest.mark.parametrize(
