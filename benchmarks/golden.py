@@ -11,7 +11,6 @@ write is "absent", a command that says no is "refused". Digests hold for one mac
 import argparse
 import contextlib
 import functools
-import hashlib
 import io
 import json
 import os
@@ -31,12 +30,12 @@ os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THR
 os.environ |= {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", "MPLBACKEND": "Agg"}
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 
+from golden_digests import ABSENT, REFUSED, Items, digest, of_file, of_files, of_json, of_page
+from golden_films import FILM_CAMERAS, FILMS, SkippedError, film
+
 GOLDEN = Path(__file__).resolve().with_suffix(".json")
-Items = dict[str, str]
-ABSENT, REFUSED = "absent", "refused"
 
 SCENES = {
     "tank": "--fish 6 --rig tank --frames 80 --seed 3",  # two cameras through water
@@ -48,17 +47,7 @@ NETWORK = "model.width=32 model.hidden=16 model.layers=1 model.heads=2 model.fee
 TRAINING = f"epochs=2 warmup_epochs=1 device=cpu seed=0 {NETWORK}"
 EXPORTS = {"zef3d": "txt", "csv": "csv", "parquet": "parquet", "netcdf": "nc", "nwb": "nwb", "slp": "slp"}
 
-FILMS = {"strong": (70.0, 1.5), "weak": (14.0, 2.5)}  # how much darker fish are, and noise, grey levels
 CLEAR = 105.0  # learnt level below which animals are followed by body templates, not by ellipses
-FILM_FRAMES, FILM_FISH, WIDE, HIGH, FOCAL, AWAY = 40, 5, 240, 180, 300.0, 30.0
-FILM_CAMERAS = {"left": -0.6, "middle": 0.0, "right": 0.6}  # rotation about the vertical, rad
-
-# Names of values in files that tell of versions, times and places.
-PASSING = re.compile(r"version|trackfish3d|digest|_date$|specifications|provenance|identifier|(start|reference)_time$")
-
-
-class SkippedError(Exception):
-    """Something optional is not installed."""
 
 
 class FailedError(Exception):
@@ -84,108 +73,6 @@ def call(line: str, codes: tuple[int, ...] = (0,)) -> tuple[int, str]:
     if code not in codes and not (code == 1 and line.startswith(("track ", "run "))):  # 1: something is wrong, said
         raise FailedError(f"{line}: exit code {code}\n{err.getvalue().strip()}")
     return code, out.getvalue()
-
-
-# Digests
-
-
-def digest(*parts: bytes | str) -> str:
-    """SHA-256 of parts, each with its length."""
-    found = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        found.update(f"{len(data)}:".encode() + data)
-    return found.hexdigest()
-
-
-def of_array(values: Any) -> str:
-    """Digest of an array: type, shape, values; all NaN are the same."""
-    array = np.ascontiguousarray(values)
-    if array.dtype.kind in "OUSV":
-        return digest(json.dumps(array.tolist(), default=str))
-    if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), array.dtype.type(np.nan), array)
-    return digest(array.dtype.str, str(array.shape), array.tobytes())
-
-
-def of_column(column: pa.ChunkedArray) -> str:
-    """Digest of a column of a table."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    kind, missing = str(column.type), column.null_count
-    if missing or not pa.types.is_primitive(column.type):
-        return digest(kind, json.dumps(column.to_pylist(), default=repr))
-    return digest(kind, of_array(column.to_numpy()))
-
-
-def of_parquet(path: Path) -> str:
-    """Digest of a table's columns and of what it says about itself."""
-    table = pq.read_table(path)
-    about = {k.decode(): v.decode(errors="replace") for k, v in (table.schema.metadata or {}).items()}
-    about = {k: v for k, v in sorted(about.items()) if k not in ("pandas", "ARROW:schema") and not PASSING.search(k)}
-    return digest(json.dumps(about), *(f"{name} {of_column(table[name])}" for name in table.column_names))
-
-
-def of_hdf5(path: Path) -> str:
-    """Digest of all datasets of an HDF5 file (NetCDF, NWB, SLEAP)."""
-    import h5py
-
-    rows: list[str] = []
-
-    def visit(name: str, item: Any) -> None:
-        if not isinstance(item, h5py.Dataset) or PASSING.search(name):
-            return
-        if h5py.check_string_dtype(item.dtype):
-            rows.append(f"{name} {np.asarray(item.asstr()[()]).tolist()}".replace(os.getcwd(), "."))
-        elif item.dtype.kind != "O":  # references
-            rows.append(f"{name} {of_array(item[()])}")
-
-    with h5py.File(path) as file:
-        file.visititems(visit)
-    return digest(*sorted(rows))
-
-
-def of_tensors(path: Path) -> str:
-    """Digest of all tensors of a safetensors file."""
-    from safetensors.numpy import load_file
-
-    return digest(*(f"{name} {of_array(values)}" for name, values in sorted(load_file(path).items())))
-
-
-def stripped(value: Any) -> Any:
-    """Take values away that tell of versions, times and places, and turn the folder's path into a dot."""
-    if isinstance(value, dict):
-        return {k: stripped(v) for k, v in value.items() if not PASSING.search(k)}
-    if isinstance(value, list):
-        if len(value) == 2 and isinstance(value[0], str) and PASSING.search(value[0]):
-            return []
-        return [stripped(v) for v in value]
-    return value.replace(os.getcwd(), ".") if isinstance(value, str) else value
-
-
-def of_json(value: Any) -> str:
-    """Digest of JSON, in the order it has."""
-    return digest(json.dumps(stripped(value)))
-
-
-def of_file(path: Path) -> str:
-    """Digest of a file's content, by its suffix."""
-    if not path.is_file():
-        return ABSENT
-    if path.suffix == ".parquet":
-        return of_parquet(path)
-    if path.suffix in (".nc", ".nwb", ".slp"):
-        return of_hdf5(path)
-    if path.suffix == ".safetensors":
-        return of_tensors(path)
-    if path.suffix == ".json":
-        return of_json(json.loads(path.read_text(encoding="utf-8")))
-    return digest(path.read_text(encoding="utf-8").replace(os.getcwd(), "."))
-
-
-def of_files(folder: Path, *names: str) -> Items:
-    """Digests of files of a folder."""
-    return {name: of_file(folder / name) for name in names}
 
 
 # What is made
@@ -229,59 +116,6 @@ def mot_files(name: str) -> Path:
         lines = [f"{f},{i},{a!r},{b!r},{c - a!r},{d - b!r},1,-1,-1,-1\n" for f, i, a, b, c, d in rows]
         (out / f"{camera}.txt").write_text("".join(lines))
     return out
-
-
-@functools.cache
-def film(name: str) -> Path:
-    """Write a recording whose small films show ellipses that swim on circles."""
-    folder = Path(f"film_{name}")
-    (folder / "videos").mkdir(parents=True)
-    dark, noise = FILMS[name]
-    tables = []
-    for k, (camera, angle) in enumerate(FILM_CAMERAS.items()):
-        write_film(folder / "videos" / f"{camera}.mkv", angle, dark, noise, k)
-        tables.append(
-            f'[cam_{k}]\nname = "{camera}"\nsize = [{WIDE}, {HIGH}]\n'
-            f"matrix = [[{FOCAL}, 0.0, {WIDE / 2}], [0.0, {FOCAL}, {HIGH / 2}], [0.0, 0.0, 1.0]]\n"
-            f"distortions = [0.0, 0.0, 0.0, 0.0, 0.0]\nrotation = [0.0, {angle}, 0.0]\n"
-            f"translation = [0.0, 0.0, {AWAY}]\n\n"
-        )
-    (folder / "cameras.toml").write_text("".join(tables) + '[metadata]\nunits = "cm"\n')
-    (folder / "recording.toml").write_text(f"fps = 30.0\nfirst_frame = 0\nframe_count = {FILM_FRAMES}\n")
-    return folder
-
-
-def write_film(path: Path, angle: float, dark: float, noise: float, seed: int) -> None:
-    """Draw and write one film, without loss."""
-    try:
-        import av
-    except ImportError:
-        raise SkippedError("films need av") from None
-    rng = np.random.default_rng(seed)
-    y, x = np.mgrid[:HIGH, :WIDE]
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("ffv1", rate=30)
-        stream.width, stream.height, stream.pix_fmt = WIDE, HIGH, "gray"
-        for f in range(FILM_FRAMES):
-            picture = 130 + 6 * np.sin(x / 9) + noise * rng.standard_normal((HIGH, WIDE))
-            for k in range(FILM_FISH):
-                (u, v), (u1, v1) = (seen(k, t, angle) for t in (f, f + 0.1))
-                turn = np.arctan2(v1 - v, u1 - u)
-                along = (x - u) * np.cos(turn) + (y - v) * np.sin(turn)
-                across = (y - v) * np.cos(turn) - (x - u) * np.sin(turn)
-                picture = picture - dark * ((along / 14) ** 2 + (across / 5) ** 2 <= 1)
-            grey = np.clip(np.rint(picture), 0, 255).astype(np.uint8)
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(grey, format="gray")))
-        container.mux(stream.encode())
-
-
-def seen(fish: int, frame: float, angle: float) -> tuple[float, float]:
-    """Pixel of a fish of the films."""
-    turn = 0.05 * frame * (1 + 0.3 * fish) + 2.1 * fish
-    p = np.array([(3 + fish) * np.cos(turn), 5.5 * np.sin(0.7 * turn + fish), (3 + 0.7 * fish) * np.sin(turn)])
-    c, s = np.cos(angle), np.sin(angle)
-    q = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) @ p + [0, 0, AWAY]
-    return FOCAL * q[0] / q[2] + WIDE / 2, FOCAL * q[1] / q[2] + HIGH / 2
 
 
 def made(folder: Path | None) -> Path:
@@ -349,14 +183,6 @@ def report(name: str) -> Items:
     folder = analysed(name)
     call(f"report {folder} --gate 1")
     return of_page(folder / "report.html")
-
-
-def of_page(path: Path) -> Items:
-    """Digests of the parts of a page's data."""
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL)
-    if found is None:
-        return {"data": ABSENT}
-    return {name: of_json(part) for name, part in json.loads(found[1]).items() if name != "versions"}
 
 
 def export(name: str, form: str) -> Items:

@@ -54,12 +54,18 @@ def _for_kernels(compiled: Any) -> Any:
 
 
 def _equal_options(one: Any, other: Any) -> Any:
-    """Whether two sets of compiler options are equal: what `TargetConfig` says, without listing every option."""
+    """Whether two sets of compiler options are equal: what `TargetConfig` says, up to the first that differs.
+
+    Options that neither has set are alike, so only the others are compared, by what they are with defaults.
+    """
     if not isinstance(other, targetconfig.TargetConfig):
         return NotImplemented
-    if one._values == other._values and type(one) is type(other):
+    ours, theirs = one._values, other._values
+    if type(one) is not type(other):
+        return one.values() == other.values()
+    if ours == theirs:
         return True
-    return one.values() == other.values()
+    return all(getattr(one, name) == getattr(other, name) for name in (*ours, *theirs))
 
 
 def compare_options_quickly() -> None:
