@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -104,7 +106,8 @@ def test_turning_the_world_turns_positions_and_changes_no_measure():
     turn = Rotation.random(random_state=0).as_matrix()
     _, plain = run(tracks_of(x))
     _, turned = run(tracks_of(x @ turn.T), World(30.0, "cm", tuple(turn[:, 2])))
-    kept = [n for n in plain["points"].column_names if n[0] not in "xyzv" and n != "frame"]
+    vectors = ("x", "y", "z", "v", "heading_")
+    kept = [n for n in plain["points"].column_names if not n.startswith(vectors) and n != "frame"]
     for key in kept:
         assert_same(turned["points"], plain["points"], key)
     for key in ("polarisation", "milling", "hull_volume_cm3", "length_3_cm"):
@@ -220,3 +223,40 @@ def test_many_starts_do_not_raise_what_counts_as_fast():
     assert np.nanquantile(lasting_speed(resting, 200.0), 0.9) == pytest.approx(0.4)
     resting[:, 1] = np.nan
     assert np.isnan(lasting_speed(resting, 200.0)[:, 1]).all()
+
+
+def crabs(frames=120, fish=4):
+    """Animals that drift along x, each on a level of its own, and point along y, tilted up by 0.3 rad."""
+    step = np.zeros((frames, fish, 3))
+    step[..., 0] = 0.1 * np.arange(frames)[:, None]
+    step[..., 1] = step[..., 2] = 2.0 * np.arange(fish)
+    tracks = tracks_of(step, noise=0.005)
+    point = np.array([0.0, np.cos(0.3), np.sin(0.3)])
+    sign = np.where(tracks.track % 2 == 0, 1.0, -1.0)[:, None] * [1.0, 1.0, 0.0] + [0.0, 0.0, 1.0]
+    return replace(tracks, heading=point * sign, heading_sigma=np.full(len(tracks), 0.02))
+
+
+def test_animals_point_as_their_bodies_do_and_not_as_they_drift():
+    tracks = crabs()
+    _, bodies = run(tracks)
+    _, drift = run(tracks, settings=AnalysisSettings(headings="velocity"))
+    _, plain = run(replace(tracks, heading=None, heading_sigma=None))
+    assert column(bodies["group"], "polarisation") == pytest.approx(np.sin(0.3), abs=1e-6)  # half of them turned about
+    assert column(drift["group"], "polarisation") == pytest.approx(1.0, abs=0.02)
+    assert column(bodies["points"], "pitch_rad") == pytest.approx(0.3, abs=1e-6)
+    assert np.abs(column(drift["points"], "pitch_rad")).max() < 0.2
+    assert column(bodies["points"], "heading_z") == pytest.approx(np.sin(0.3), abs=1e-6)
+    assert column(bodies["points"], "sigma_heading_rad") == pytest.approx(0.02, rel=1e-6)
+    for name in ("points", "group"):
+        assert drift[name].equals(plain[name]), name
+
+
+def test_where_a_body_does_not_tell_the_way_it_swims_does():
+    tracks = crabs()
+    hidden = tracks.frame >= 60
+    heading = np.where(hidden[:, None], np.nan, tracks.heading)
+    _, tables = run(replace(tracks, heading=heading, heading_sigma=np.where(hidden, np.nan, 0.02)))
+    late = column(tables["points"], "frame") >= 60
+    assert np.abs(column(tables["points"], "heading_x"))[~late].max() < 1e-6
+    assert column(tables["points"], "heading_x")[late].min() > 0.9
+    assert np.isfinite(column(tables["points"], "sigma_heading_rad")).all()

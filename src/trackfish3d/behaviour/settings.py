@@ -1,5 +1,7 @@
 """Settings of an analysis."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from ..core.settings import Settings
@@ -16,6 +18,9 @@ class AnalysisSettings(Settings):
     burst_rise: float = Field(default=0.3, gt=0, description="rise of speed that makes a burst, share of the usual")
     start_speed: float = Field(default=3.0, gt=1, description="speed of a fast start, in units of the usual one")
     stimulus: int | None = Field(default=None, description="frame of a stimulus that latencies are counted from")
+    headings: Literal["body", "velocity"] = Field(
+        default="body", description="where animals point: as their bodies do where tracks know, or as they swim"
+    )
     shortest: float = Field(default=0.3, ge=0, le=1, description="share of the frames a track needs to be summarised")
     map_bins: int = Field(default=41, ge=3, le=401, description="cells of a neighbour map, each way")
     tank_bins: int = Field(default=40, ge=2, le=400, description="cells along the longest side of the tank")

@@ -61,14 +61,14 @@ def measure(block: Block, plan: Context) -> Measured:
     if s.observed_only:
         position, velocity = np.where(seen, position, np.nan), np.where(seen, velocity, np.nan)
     acceleration = smoothed.acceleration * fps**2
-    ahead = kinematics.heading(velocity)
+    ahead, sigma_heading = _headings(block, plan, velocity, smoothed)
     near = neighbours(np.ascontiguousarray(position), np.ascontiguousarray(ahead))
     straight = kinematics.straightness(position, round(s.tortuosity_s * fps))
     values = {
         "speed": kinematics.speed(velocity),
         "acceleration": kinematics.acceleration_along(velocity, acceleration),
         "turning": kinematics.turning_rad(velocity, acceleration),
-        "pitch": kinematics.pitch_rad(velocity, plan.up),
+        "pitch": kinematics.pitch_rad(ahead, plan.up),
         "depth": kinematics.depth_world(position, plan.up, plan.surface_world),
         "straightness": straight,
         "nearest_neighbour": near[..., 0],
@@ -80,10 +80,10 @@ def measure(block: Block, plan: Context) -> Measured:
     values = {k: v[core] for k, v in values.items()}
     there = kinematics.present(position[core])
     numbers = _bins(block, plan, values, there)
-    group = group_table(block, plan, position[core], velocity[core], values)
+    group = group_table(block, plan, position[core], ahead[core], values)
     starts = _starts(block, plan, smoothed)
     return Measured(
-        point_table(block, plan, smoothed, values, there),
+        point_table(block, plan, smoothed, values, there, (ahead[core], sigma_heading[core])),
         group,
         burst_table(block, plan, kinematics.speed(velocity), smoothed.sigma.speed * fps),
         *numbers,
@@ -91,10 +91,19 @@ def measure(block: Block, plan: Context) -> Measured:
         _histograms(block, plan, values),
         _delays(block, plan, ahead),
         pair_sums(np.ascontiguousarray(position[core][:: plan.every]), plan.pair_edges),
-        _maps(plan, position[core], velocity[core]),
+        _maps(plan, position[core], ahead[core]),
         occupancy(position[core], plan.low, plan.high, plan.cells),
         *start_table(block, plan, starts),
     )
+
+
+def _headings(block: Block, plan: Context, velocity: Array, smoothed: Smoothed) -> tuple[Array, Array]:
+    """(T, N, 3) unit vectors, as the bodies point or, where no body told, as the animals swim; (T, N) sigmas, rad."""
+    ahead, sigma = kinematics.heading(velocity), smoothed.sigma.heading_rad
+    if plan.settings.headings == "velocity":
+        return ahead, sigma
+    told = kinematics.present(block.heading) & kinematics.present(velocity)
+    return np.where(told[..., None], block.heading, ahead), np.where(told, block.sigma_heading, sigma)
 
 
 def _starts(block: Block, plan: Context, smoothed: Smoothed) -> Starts:
@@ -189,8 +198,8 @@ def _delays(block: Block, plan: Context, ahead: Array) -> tuple[Array, Array]:
     return total, count
 
 
-def _maps(plan: Context, position: Array, velocity: Array) -> Array:
+def _maps(plan: Context, position: Array, ahead: Array) -> Array:
     bins = plan.settings.map_bins
     out = np.zeros((3, bins, bins))
-    add_neighbours(position[:: plan.every], velocity[:: plan.every], plan.up, plan.reach_world, out)
+    add_neighbours(position[:: plan.every], ahead[:: plan.every], plan.up, plan.reach_world, out)
     return out

@@ -24,8 +24,9 @@ class Block:
     """T successive frames of the N tracks that are there in any of them.
 
     ``frame`` (T,), ``track`` (N,); ``position`` (T, N, 3) world, NaN where a track is not; ``covariance``
-    (T, N, 3, 3); ``sigma_velocity`` (T, N) world a frame, NaN where unknown; ``observed`` (T, N). Only the
-    frames of ``core`` are the block's own; those around it are there so that smoothing and delays do not feel its ends.
+    (T, N, 3, 3); ``sigma_velocity`` (T, N) world a frame, NaN where unknown; ``heading`` (T, N, 3) unit vectors from
+    tail to head and their ``sigma_heading`` (T, N) rad, NaN where no body told; ``observed`` (T, N). Only the frames of
+    ``core`` are the block's own; those around it are there so that smoothing and delays do not feel its ends.
     """
 
     frame: Ints
@@ -33,6 +34,8 @@ class Block:
     position: Array
     covariance: Array
     sigma_velocity: Array
+    heading: Array
+    sigma_heading: Array
     observed: Bools
     core: slice
 
@@ -99,13 +102,31 @@ def _block(held: list[Tracks], begin: int, length: int, margin: int) -> Iterator
     position = np.full((*shape, 3), np.nan)
     covariance = np.full((*shape, 3, 3), np.nan)
     sigma_velocity = np.full(shape, np.nan)
+    heading, sigma_heading = np.full((*shape, 3), np.nan), np.full(shape, np.nan)
     observed = np.zeros(shape, np.bool_)
     position[at] = np.concatenate([t.position for t in parts])
     covariance[at] = np.concatenate([t.covariance for t in parts])
     sigma_velocity[at] = np.concatenate([t.sigma_velocity for t in parts])
     observed[at] = np.concatenate([t.observed for t in parts])
+    heading[at] = np.concatenate([_or_nan(t.heading, (len(t), 3)) for t in parts])
+    sigma_heading[at] = np.concatenate([_or_nan(t.heading_sigma, (len(t),)) for t in parts])
     core = slice(max(begin - first, 0), min(begin + length, last + 1) - first)
-    yield Block(np.arange(first, last + 1), track, position, covariance, sigma_velocity, observed, core)
+    yield Block(
+        frame=np.arange(first, last + 1),
+        track=track,
+        position=position,
+        covariance=covariance,
+        sigma_velocity=sigma_velocity,
+        heading=heading,
+        sigma_heading=sigma_heading,
+        observed=observed,
+        core=core,
+    )
+
+
+def _or_nan(values: Array | None, shape: tuple[int, ...]) -> Array:
+    """Values of a column that tracks may lack."""
+    return np.full(shape, np.nan) if values is None else values
 
 
 def _cut(tracks: Tracks) -> Iterator[Tracks]:

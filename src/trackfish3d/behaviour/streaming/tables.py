@@ -18,8 +18,10 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[str, Array], there: Bools) -> pa.Table:
-    """One row for each point of each track, by frame and track."""
+def point_table(
+    block: Block, plan: Context, smoothed: Smoothed, values: dict[str, Array], there: Bools, ahead: tuple[Array, Array]
+) -> pa.Table:
+    """One row for each point of each track, by frame and track; ``ahead`` are headings of the core and their sigmas."""
     row, column = np.nonzero(there)
     frame = block.frame[block.core][row]
     unit = plan.units
@@ -41,7 +43,8 @@ def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[st
     columns[f"sigma_acceleration_{unit}_per_s2"] = pick(sigma.acceleration[block.core] * plan.fps**2)
     columns["turning_rad_per_s"] = pick(values["turning"])
     columns["sigma_turning_rad_per_s"] = pick(sigma.turning_rad[block.core] * plan.fps)
-    columns["sigma_heading_rad"] = pick(sigma.heading_rad[block.core])
+    columns |= {f"heading_{axis}": pick(ahead[0][..., k]) for k, axis in enumerate("xyz")}
+    columns["sigma_heading_rad"] = pick(ahead[1])
     columns["pitch_rad"] = pick(values["pitch"])
     columns[f"depth_{unit}"] = pick(values["depth"])
     columns["straightness"] = pick(values["straightness"])
@@ -51,20 +54,20 @@ def point_table(block: Block, plan: Context, smoothed: Smoothed, values: dict[st
     return pa.table(columns)
 
 
-def group_table(block: Block, plan: Context, position: Array, velocity: Array, values: dict[str, Array]) -> pa.Table:
+def group_table(block: Block, plan: Context, position: Array, ahead: Array, values: dict[str, Array]) -> pa.Table:
     """One row for each frame in which there is anybody."""
     unit = plan.units
     count = kinematics.present(position).sum(1)
     rows = np.flatnonzero(count)
-    x, v = position[rows], velocity[rows]
+    x, ahead = position[rows], ahead[rows]
     frame = block.frame[block.core][rows]
     volume = collective.hull_volume_world3(x)
     length = collective.principal_lengths_world(x)
     centre = collective.centroid_world(x)
     columns: dict[str, Any] = {"frame": frame, "time_s": frame / plan.fps, "animals": count[rows].astype(np.int32)}
     columns |= {f"centroid_{axis}_{unit}": centre[:, k] for k, axis in enumerate("xyz")}
-    columns["polarisation"] = collective.polarisation(v)
-    columns["milling"] = collective.milling(x, v)
+    columns["polarisation"] = collective.polarisation(ahead)
+    columns["milling"] = collective.milling(x, ahead)
     columns[f"speed_mean_{unit}_per_s"] = _mean(values["speed"][rows])
     columns[f"depth_mean_{unit}"] = _mean(values["depth"][rows])
     columns[f"nearest_neighbour_mean_{unit}"] = _mean(values["nearest_neighbour"][rows])
