@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import beta
 
 from joint_doubt import EDGES, REACH, Event, binned, events_of, runs_of, true_identity
 from joint_fit_doubt import write_named
@@ -101,4 +102,19 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         for n, claimed, happened in (every[:, k], own[:, k]):
             cells += [f"{n:.0f}", *(f"{100 * x / n:.3g}" if n else "" for x in (claimed, happened))]
         lines.append(f"| {EDGES[k]:g} to {EDGES[k + 1]:.3g} | {' | '.join(cells)} |")
-    return lines
+    return [*lines, "", *(_in_words(every, low, high) for low, high in ((0.0, 0.5), (0.5, 1.0)))]
+
+
+def _in_words(bins: np.ndarray, low: float, high: float) -> str:
+    """Whether what was claimed between two chances is within the 90 % interval of what is observed; a line."""
+    inside = (EDGES[:-1] >= low - 1e-6) & (EDGES[1:] <= high + 1e-6)
+    n, claimed, happened = bins[:, inside].sum(1)
+    if n == 0:
+        return f"- Nothing was claimed between {100 * low:g} and {100 * high:g} %."
+    least, most = beta.ppf((0.05, 0.95), happened + 0.5, n - happened + 0.5)
+    mean = claimed / n
+    verdict = "too sure" if mean > most else "not sure enough" if mean < least else "right within what can be told"
+    return (
+        f"- Claims of {100 * low:g} to {100 * high:g} %: {n:.0f} suspects, {100 * mean:.1f} % claimed, "
+        f"{100 * happened / n:.1f} % observed (90 % interval {100 * least:.0f} to {100 * most:.0f}): {verdict}."
+    )
