@@ -14,7 +14,7 @@ from ..core.progress import Progress, silent
 from ..core.resume import key_of, open_work
 from ..methods.base import Method
 from ..methods.joint.long.long_run import LongRun
-from ..methods.joint.long.outcome import Totals
+from ..methods.joint.long.outcome import total
 from ..methods.joint.long.sections import WHOLE
 from ..methods.joint.long.windows import Piece
 from ..methods.joint.method import Joint
@@ -121,10 +121,8 @@ def _track_long(recording: Recording, method: Method, run: LongRun, progress: Pr
         done, stopped = done + 1, run.engine.stopped
         journal.note("sections", key, done=done, stopped=stopped)
         run.forget(work, done)
-    totals = Totals()
-    for k in range(done):
-        totals.add(_piece(work, k))
-    recording.write_track_pieces(lambda: (_piece(work, k).tracks for k in range(done)))
+    totals, names = total(lambda: (_piece(work, k) for k in range(done)), method.settings.scene)
+    recording.write_track_pieces(lambda: (names.apply(_piece(work, k)).tracks for k in range(done)))
     recording.write_poses(None)
     notes = totals.notes(stopped, method.settings.scene, method.settings.animals)
     empty = Tracks.build([], [], [], cameras=recording.rig.names)

@@ -111,9 +111,10 @@ class Joint(Method):
             long = self.long_run(rig, lambda: pieces_of(detections))
         if long is None:
             return super().track(rig, detections, fps, progress)
-        totals, pieces = total(long.go(progress or silent))
+        pieces = list(long.go(progress or silent))
+        totals, names = total(lambda: pieces, self.settings.scene)
         return Result(
-            Tracks.concat([p.tracks for p in pieces]),
+            Tracks.concat([names.apply(p).tracks for p in pieces]),
             totals.ranked,
             tuple(totals.notes(long.engine.stopped, self.settings.scene, self.settings.animals)),
             method=self.name,

@@ -1,18 +1,23 @@
 """What the sections of a recording add up to."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ...suspects import Suspect
 from ..refinement.confidence import LIKELY, ROWS
+from .roster import Names, names_of
 from .windows import Piece
 
 STOPPED = "{} searches ended before the best choice was proved (--set most_nodes=N searches longer)"
 OPEN = (
     "animals were taken to come and go: {} of {} beginnings and ends of tracks are at the border of the views; "
     "--closed if none can leave"
+)
+RETURNED = (
+    "{} times an animal came back after it was out of sight and kept its number, since nearly all frames show {}; "
+    "--open if others come and go"
 )
 
 
@@ -29,6 +34,8 @@ class Totals:
     inner : beginnings and ends of tracks in sections where animals come and go.
     at_border : those of them at the border of the views.
     most : tracks at one moment.
+    returned : how often an animal came back to the views.
+    steady : tracks in nearly all frames, where some came back.
     suspects : moments to check, in no order.
     """
 
@@ -39,6 +46,8 @@ class Totals:
     inner: int = 0
     at_border: int = 0
     most: int = 0
+    returned: int = 0
+    steady: int = 0
     suspects: list[Suspect] = field(default_factory=list)
 
     def add(self, piece: Piece) -> None:
@@ -82,7 +91,9 @@ class Totals:
         told : how many animals there are, or None.
         """
         notes = [STOPPED.format(stopped)] if stopped else []
-        if self.inner and scene == "auto":
+        if self.returned:
+            notes.append(RETURNED.format(self.returned, self.steady))
+        elif self.inner and scene == "auto":
             notes.append(OPEN.format(self.at_border, self.inner))
         return notes + number_note(self.tracks, self.most, told)
 
@@ -105,15 +116,16 @@ def number_note(count: int, most: int, told: int | None) -> list[str]:
     return [f"{count} tracks for {told} animals, at most {most} at one moment: {why}"]
 
 
-def total(pieces: Iterable[Piece]) -> tuple[Totals, list[Piece]]:
-    """Count sections, and return them too.
+def total(pieces: Callable[[], Iterable[Piece]], scene: str) -> tuple[Totals, Names]:
+    """Count sections, and tell who is who in them.
 
     Parameters
     ----------
-    pieces : one after the other.
+    pieces : gives all sections anew at every call.
+    scene : as it was set.
     """
-    totals, kept = Totals(), []
-    for piece in pieces:
-        totals.add(piece)
-        kept.append(piece)
-    return totals, kept
+    names = names_of(pieces(), scene)
+    totals = Totals(returned=len(names.returns), steady=names.animals, suspects=names.suspects)
+    for piece in pieces():
+        totals.add(names.apply(piece))
+    return totals, names
