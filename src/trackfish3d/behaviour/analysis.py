@@ -256,11 +256,23 @@ class _Sums:
         assert self.delays is not None
         delays = delays_of(*self.delays, len(plan.main))
         return Behaviour(
-            found, plan, main, first, group, self.histograms, delays, pair_ratio(self.found, self.expected), self.maps,
-            self.tank, windows, whole,
+            found,
+            plan,
+            main,
+            first,
+            group,
+            self.histograms,
+            delays,
+            pair_ratio(self.found, self.expected),
+            self.maps,
+            self.tank,
+            windows,
+            whole,
             fish_table(found, plan, track, values, self.histograms, self.bursts, delays, whole, windows),
-            pair_table(plan, delays), pa.concat_tables(self.starts), np.concatenate(self.profiles),
-        )  # fmt: skip
+            pair_table(plan, delays),
+            pa.concat_tables(self.starts),
+            np.concatenate(self.profiles),
+        )
 
 
 def _dense(number: Ints, track: Ints, values: NDArray[np.float32], wanted: Ints, first: int, last: int) -> Array:

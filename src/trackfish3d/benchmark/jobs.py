@@ -62,9 +62,15 @@ def run_job(job: Job, recording: Path, folder: Path) -> dict[str, Any]:
     if isinstance(done, dict) and done.get("fingerprint") == fingerprint and "error" not in done:
         return done
     result: dict[str, Any] = {
-        "scene": job.scene, "method": job.variant.method, "label": job.variant.label, "stem": job.stem,
-        "gate": job.gate, "fingerprint": fingerprint, "base": job.base or job.scene, "seed": job.seed,
-    }  # fmt: skip
+        "scene": job.scene,
+        "method": job.variant.method,
+        "label": job.variant.label,
+        "stem": job.stem,
+        "gate": job.gate,
+        "fingerprint": fingerprint,
+        "base": job.base or job.scene,
+        "seed": job.seed,
+    }
     try:
         source = Recording.open(recording)
         tracks, used, seconds = _track(job, source)

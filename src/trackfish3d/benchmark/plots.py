@@ -133,9 +133,12 @@ def _colour_tracks(truth: Truth, tracks: Tracks, gate: float, colours: Mapping[i
 
 
 def _draw(
-    axes: Axes, frame: NDArray[np.int64], identity: NDArray[np.int64], position: NDArray[np.float64],
+    axes: Axes,
+    frame: NDArray[np.int64],
+    identity: NDArray[np.int64],
+    position: NDArray[np.float64],
     colours: Mapping[int, Any],
-) -> None:  # fmt: skip
+) -> None:
     for one in np.unique(identity):
         mine = np.flatnonzero(identity == one)
         broken = np.flatnonzero(np.diff(frame[mine]) > 1) + 1

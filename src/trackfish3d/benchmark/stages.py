@@ -118,9 +118,15 @@ def identified(scene: StageScene, tracks: Tracks, gate: float) -> Tracks:
     kept = number >= 0
     out = seen.select(kept)
     return Tracks.build(
-        out.frame, animals[number[kept]], out.position, covariance=out.covariance, error_px=out.error_px,
-        confidence=out.confidence, detection=out.detection, cameras=out.cameras,
-    )  # fmt: skip
+        out.frame,
+        animals[number[kept]],
+        out.position,
+        covariance=out.covariance,
+        error_px=out.error_px,
+        confidence=out.confidence,
+        detection=out.detection,
+        cameras=out.cameras,
+    )
 
 
 def published_stages(scene: StageScene, method: Paper) -> tuple[dict[str, Tracks], list[ScoreBin], dict[str, int]]:

@@ -28,9 +28,15 @@ PAPER = ("hungarian", "greedy", "sort3d", "paper", "joint", ORACLE)
 DENSE = ("thirty", "hundred")
 CROWD = ("joint", ORACLE, ORACLE_TRUE)
 ABLATION = (
-    "hungarian", "hungarian:max_gap=0", "hungarian:contain=true", "hungarian:max_age=0", "sort3d", "sort3d:max_gap=0",
-    "sort3d:max_age=3", "svt",
-)  # fmt: skip
+    "hungarian",
+    "hungarian:max_gap=0",
+    "hungarian:contain=true",
+    "hungarian:max_age=0",
+    "sort3d",
+    "sort3d:max_gap=0",
+    "sort3d:max_age=3",
+    "svt",
+)
 STAGES = ("paper", "sort3d", "joint")
 PEERS = ("joint", "sort3d", "svt", "openptv", "openptv:linker=laptrack", "bytetrack", "ocsort", "sort2d")
 # The paper's 3D-SORT waits 30 frames for a lost fish on SynFish and 3 on 3D-ZeF.

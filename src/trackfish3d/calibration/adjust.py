@@ -130,10 +130,26 @@ def predict(state: State, corners: Corners, want: Bools | None = None) -> tuple[
     pixel, row, seen = np.empty((n, 2)), np.empty((n, 2, COLUMNS)), np.empty(n, np.bool_)
     want = np.ones((len(state.lens), 8), np.bool_) if want is None else want
     observe_all(
-        np.array(state.lens), state.R, state.t, state.planes(), state.layers, state.n_layers, float(state.n_water),
-        np.ascontiguousarray(want), state.board_R, state.board_t, corners.points, aspect, corners.camera,
-        corners.board, corners.corner, corners.dry, pixel, row, seen,
-    )  # fmt: skip
+        np.array(state.lens),
+        state.R,
+        state.t,
+        state.planes(),
+        state.layers,
+        state.n_layers,
+        float(state.n_water),
+        np.ascontiguousarray(want),
+        state.board_R,
+        state.board_t,
+        corners.points,
+        aspect,
+        corners.camera,
+        corners.board,
+        corners.corner,
+        corners.dry,
+        pixel,
+        row,
+        seen,
+    )
     return pixel, row, seen
 
 

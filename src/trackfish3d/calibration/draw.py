@@ -40,9 +40,14 @@ def draw_views(calibration: Calibration, quality: Quality) -> bytes:
         scale = 0.03 * camera.size[0] / max(top, 1e-9)
         _frame(under, camera.size, f"{camera.name}: RMS {q.rms_px:.2f} px, arrows x {scale:.0f}")
         under.quiver(
-            *pixel[some].T, *(error[some] * scale).T, angles="xy", scale_units="xy", scale=1, width=0.002,
+            *pixel[some].T,
+            *(error[some] * scale).T,
+            angles="xy",
+            scale_units="xy",
+            scale=1,
+            width=0.002,
             color=_COLOURS[c % len(_COLOURS)],
-        )  # fmt: skip
+        )
         for k in range(1, CELLS[0]):
             over.axvline(k * camera.size[0] / CELLS[0], color="#cccccc", lw=0.4, zorder=0)
         for k in range(1, CELLS[1]):

@@ -79,10 +79,19 @@ def examine(calibration: Calibration) -> Quality:
         reasons.append((1, _STRETCHED.format(100 * aspect[0], aspect[2], calibration.rms())))
     worst = max((level for level, _ in reasons), default=0)
     return Quality(
-        cameras, calibration.rms(), len(seen_by), shared, mean, deviation, index, index_deviation,
-        None if aspect is None else aspect[0], None if aspect is None else aspect[2],
-        ("good", "doubtful", "bad")[worst], tuple(text for _, text in sorted(reasons, key=lambda r: -r[0])),
-    )  # fmt: skip
+        cameras,
+        calibration.rms(),
+        len(seen_by),
+        shared,
+        mean,
+        deviation,
+        index,
+        index_deviation,
+        None if aspect is None else aspect[0],
+        None if aspect is None else aspect[2],
+        ("good", "doubtful", "bad")[worst],
+        tuple(text for _, text in sorted(reasons, key=lambda r: -r[0])),
+    )
 
 
 _STRETCHED = (

@@ -246,9 +246,20 @@ def observe_all(  # type: ignore[no-untyped-def]
         k = corner[i]
         P[0], P[1], P[2] = points[k, 0], points[k, 1] * aspect[k], points[k, 2]
         seen[i] = observe(
-            cams[c], R[c], t[c], none if dry[i] else planes[c], layers[c, : n_layers[c]], n_water, want[c], Rb[f],
-            tb[f], P, points[k, 1], pixel[i], row[i],
-        )  # fmt: skip
+            cams[c],
+            R[c],
+            t[c],
+            none if dry[i] else planes[c],
+            layers[c, : n_layers[c]],
+            n_water,
+            want[c],
+            Rb[f],
+            tb[f],
+            P,
+            points[k, 1],
+            pixel[i],
+            row[i],
+        )
 
 
 @njit(**KERNEL)

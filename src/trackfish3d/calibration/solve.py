@@ -205,9 +205,13 @@ def _state(lenses: list[Camera], cameras: Array, boards: list[_Board], plan: Pla
     rows = np.stack([lens.packed for lens in lenses])
     rows[:, at.LENS_DISTORTED] = 1.0
     state = State(
-        rows, cameras[:, :3, :3].copy(), cameras[:, :3, 3].copy(), poses[:, :3, :3].copy(), poses[:, :3, 3].copy(),
+        rows,
+        cameras[:, :3, :3].copy(),
+        cameras[:, :3, 3].copy(),
+        poses[:, :3, :3].copy(),
+        poses[:, :3, 3].copy(),
         n_water=plan.tank.n_water,
-    )  # fmt: skip
+    )
     state.layers = np.zeros((len(names), max((len(s.glass) for s in plan.tank.surfaces), default=0), 2))
     for c, name in enumerate(names):
         surface = next((s for s in plan.tank.surfaces if not s.cameras or name in s.cameras), None)

@@ -123,9 +123,15 @@ def read_tank(path: str | Path) -> Tank:
     if not np.isfinite(numbers).all() or np.abs(numbers).max(initial=0.0) > FARTHEST:
         raise InputError(f"{path}: a reference point is not finite, or beyond {FARTHEST:g}")
     return Tank(
-        content.water_index, "index" in content.free, content.surface, [str(r[0]) for r in rows],
-        numbers[:, :3], numbers[:, 3:5], numbers[:, 5], content.units,
-    )  # fmt: skip
+        content.water_index,
+        "index" in content.free,
+        content.surface,
+        [str(r[0]) for r in rows],
+        numbers[:, :3],
+        numbers[:, 3:5],
+        numbers[:, 5],
+        content.units,
+    )
 
 
 def _only(given: list[str], known: set[str], where: str) -> None:

@@ -67,9 +67,14 @@ class Views:
     def select(self, rows: NDArray[np.bool_]) -> "Views":
         """Return these corners only; the names of moments stay."""
         return Views(
-            self.cameras, self.sizes, self.moments, self.camera[rows], self.moment[rows], self.corner[rows],
+            self.cameras,
+            self.sizes,
+            self.moments,
+            self.camera[rows],
+            self.moment[rows],
+            self.corner[rows],
             self.pixel[rows],
-        )  # fmt: skip
+        )
 
 
 def find_boards(

@@ -85,9 +85,13 @@ def shown_by(truth: Truth, detections: Detections) -> Ints:
     for c, name in enumerate(truth.cameras):
         rows = np.flatnonzero(detections.camera == detections.cameras.index(name))
         out[:, c] = _assign_pixels(
-            truth.frame, np.column_stack([truth.u[:, c], truth.v[:, c]]),
-            detections.frame[rows], np.ascontiguousarray(detections.centroids[rows]), reach[rows], rows,
-        )  # fmt: skip
+            truth.frame,
+            np.column_stack([truth.u[:, c], truth.v[:, c]]),
+            detections.frame[rows],
+            np.ascontiguousarray(detections.centroids[rows]),
+            reach[rows],
+            rows,
+        )
     return out
 
 

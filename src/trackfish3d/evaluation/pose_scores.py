@@ -140,10 +140,17 @@ def score_poses(
     switches, idf1 = _identities(truth, found, partner)
     kept = np.where(asked, error, np.nan)
     return PoseScores(
-        parts, names, _limbs(truth, true, error, parts, names, animals), animals,
-        np.where(np.isnan(kept), np.inf, kept), sigmas, ~missing & (seen[row] if len(found) else False), size,
-        switches, idf1,
-    )  # fmt: skip
+        parts,
+        names,
+        _limbs(truth, true, error, parts, names, animals),
+        animals,
+        np.where(np.isnan(kept), np.inf, kept),
+        sigmas,
+        ~missing & (seen[row] if len(found) else False),
+        size,
+        switches,
+        idf1,
+    )
 
 
 def _size(points: Array) -> float:
@@ -187,9 +194,13 @@ def _edges(truth: Poses, found: Poses, parts: tuple[str, ...]) -> list[tuple[str
 
 
 def _limbs(
-    truth: Poses, true: Array, error: Array, parts: tuple[str, ...], limbs: tuple[tuple[str, str], ...],
+    truth: Poses,
+    true: Array,
+    error: Array,
+    parts: tuple[str, ...],
+    limbs: tuple[tuple[str, str], ...],
     animals: NDArray[np.int64],
-) -> Array:  # fmt: skip
+) -> Array:
     out = np.zeros((len(animals), len(limbs)))
     for k, (first, second) in enumerate(limbs):
         i, j = parts.index(first), parts.index(second)

@@ -130,9 +130,15 @@ def _draw_bars(axes: Axes, scores: Scores) -> None:
             if (x1 - x0) / span > 0.008 * (len(label) + 1):
                 dark = float(colours[t] @ [0.299, 0.587, 0.114]) < 0.55
                 axes.text(
-                    (x0 + x1) / 2, a, label, ha="center", va="center_baseline", fontsize=7,
-                    color="white" if dark else "black", clip_on=True,
-                )  # fmt: skip
+                    (x0 + x1) / 2,
+                    a,
+                    label,
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=7,
+                    color="white" if dark else "black",
+                    clip_on=True,
+                )
 
     frame, identity = scores.pairs.truth.frame, scores.pairs.truth.identity
     for event, shift, marker in ((_switched(scores), -0.40, "v"), (_resumed(scores), 0.43, "|")):

@@ -66,10 +66,16 @@ def link_kalman(
         R = np.asarray(covariance, np.float64)
     return np.asarray(
         _kalman(
-            frames, _offsets(frames), points, np.ascontiguousarray(R), noise.acceleration**2, noise.velocity**2,
-            float(gate), int(max_age),
+            frames,
+            _offsets(frames),
+            points,
+            np.ascontiguousarray(R),
+            noise.acceleration**2,
+            noise.velocity**2,
+            float(gate),
+            int(max_age),
         )
-    )  # fmt: skip
+    )
 
 
 def _offsets(frame: Ints) -> Ints:

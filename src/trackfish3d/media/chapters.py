@@ -18,9 +18,27 @@ from ..core.reading.limits import LONGEST
 from .film_file import FilmFile
 
 SUFFIXES = {
-    ".mp4", ".avi", ".mov", ".mkv", ".m4v", ".mpg", ".mpeg", ".webm", ".ts", ".mts", ".m2ts", ".wmv", ".h264", ".264",
-    ".h265", ".hevc", ".flv", ".3gp", ".insv", ".lrv",
-}  # fmt: skip
+    ".mp4",
+    ".avi",
+    ".mov",
+    ".mkv",
+    ".m4v",
+    ".mpg",
+    ".mpeg",
+    ".webm",
+    ".ts",
+    ".mts",
+    ".m2ts",
+    ".wmv",
+    ".h264",
+    ".264",
+    ".h265",
+    ".hevc",
+    ".flv",
+    ".3gp",
+    ".insv",
+    ".lrv",
+}
 LIST = "chapters.json"
 _GOPRO = re.compile(r"(?P<kind>G[HXLSP])(?P<chapter>\d{2})(?P<film>\d{4})", re.IGNORECASE)
 _GOPRO_FIRST = re.compile(r"GOPR(?P<film>\d{4})", re.IGNORECASE)

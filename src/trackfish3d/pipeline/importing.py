@@ -26,9 +26,19 @@ from ..recordings.tracks_text import TABLE
 
 T = TypeVar("T")
 _MADE = (
-    "recording.toml", "detections.parquet", parts_file.FILE, "truth.parquet", poses.TRUTH_FILE, poses.FILE, poses.TEXT,
-    "tracks.parquet", "tracks.csv", TABLE, provenance.FILE, "cameras.toml",
-)  # fmt: skip
+    "recording.toml",
+    "detections.parquet",
+    parts_file.FILE,
+    "truth.parquet",
+    poses.TRUTH_FILE,
+    poses.FILE,
+    poses.TEXT,
+    "tracks.parquet",
+    "tracks.csv",
+    TABLE,
+    provenance.FILE,
+    "cameras.toml",
+)
 
 
 def import_recording(
@@ -87,16 +97,20 @@ def import_recording(
     options = {name: value for name, value in given.items() if value and value != "probability"}
     folder, counted = Path(out), Dropped() if dropped is None else dropped
     _refuse_existing(folder, overwrite)
-    rig = cameras
-    if not isinstance(rig, CameraRig):
-        rig = read_calibration(
-            Path(rig), size=size, units=units, water=water_plane, water_index=index, names=dict(rename or {}),
-            override=list(override),
-        )  # fmt: skip
+    said = {"size": size, "units": units, "water": water_plane, "water_index": index}
+    rig = _rig_of(cameras, said, rename, override)
     found = read_detections(
-        detections, rig, format, min_score=min_score, columns=columns, box_size=box_size, scores=scores, sort=sort,
-        keypoint=keypoint, dropped=counted,
-    )  # fmt: skip
+        detections,
+        rig,
+        format,
+        min_score=min_score,
+        columns=columns,
+        box_size=box_size,
+        scores=scores,
+        sort=sort,
+        keypoint=keypoint,
+        dropped=counted,
+    )
     found, rate = _on_one_clock(found, _of_rig(timestamps, rig), fps, counted)
     offsets = _of_rig(time_offset_frames, rig)
     _refuse_far(offsets)
@@ -108,6 +122,18 @@ def import_recording(
         sources = [*_files(cameras), *_files(detections), *_files(timestamps), *_files(truth)]
         provenance.note(folder, "import", dict.fromkeys(sources), options)
     return made
+
+
+def _rig_of(
+    cameras: str | Path | CameraRig,
+    said: dict[str, Any],
+    rename: Mapping[str, str] | None,
+    override: Sequence[str],
+) -> CameraRig:
+    """Return a rig as it is, or read a calibration with what the caller says of it."""
+    if isinstance(cameras, CameraRig):
+        return cameras
+    return read_calibration(Path(cameras), names=dict(rename or {}), override=list(override), **said)
 
 
 def _known(truth: str | Path | None, rig: CameraRig) -> dict[str, Any]:

@@ -30,10 +30,25 @@ from .tracking import chosen_method, problems_of
 PAIRS = "pairs.safetensors"
 LEARN_STEPS, LEARN_RATE = 500, 5e-4  # of learning on one recording, from a network that has learnt on others
 _MADE = (
-    "cameras.toml", "detections.parquet", "detections.settings.json", "truth.parquet", "rig.png", CHECK, PAIRS,
-    "tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json", "suspects.csv", "report.html",
-    "preview", ".detect", ".track", *FIRST.values(), LOOKED,
-)  # fmt: skip
+    "cameras.toml",
+    "detections.parquet",
+    "detections.settings.json",
+    "truth.parquet",
+    "rig.png",
+    CHECK,
+    PAIRS,
+    "tracks.parquet",
+    "tracks.csv",
+    "tracks_table.csv",
+    "tracks.settings.json",
+    "suspects.csv",
+    "report.html",
+    "preview",
+    ".detect",
+    ".track",
+    *FIRST.values(),
+    LOOKED,
+)
 
 
 def run(

@@ -48,9 +48,14 @@ def postures(table: pa.Table, beats: pa.Table | None, fps: float, units: str) ->
         for k, animal in enumerate(shown):
             mine = whose == animal
             axes[-1].errorbar(
-                middle[mine], beats["beat_hz"].to_numpy()[mine], beats["sigma_beat_hz"].to_numpy()[mine],
-                color=f"C{k}", marker="o", markersize=3, linewidth=1,
-            )  # fmt: skip
+                middle[mine],
+                beats["beat_hz"].to_numpy()[mine],
+                beats["sigma_beat_hz"].to_numpy()[mine],
+                color=f"C{k}",
+                marker="o",
+                markersize=3,
+                linewidth=1,
+            )
         axes[-1].set_ylabel("tail beats, Hz")
     axes[-1].set_xlabel("time, s")
     if len(rows):

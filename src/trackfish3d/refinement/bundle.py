@@ -130,9 +130,17 @@ class Bundle:
         """Return cameras and clocks for the kernels."""
         s = r.state
         return Lenses(
-            np.array(s.lens), np.ascontiguousarray(s.R), np.ascontiguousarray(s.t), s.planes(), s.layers, s.n_layers,
-            float(s.n_water), self.want, np.ascontiguousarray(r.clock), r.middle,
-        )  # fmt: skip
+            np.array(s.lens),
+            np.ascontiguousarray(s.R),
+            np.ascontiguousarray(s.t),
+            s.planes(),
+            s.layers,
+            s.n_layers,
+            float(s.n_water),
+            self.want,
+            np.ascontiguousarray(r.clock),
+            r.middle,
+        )
 
     def departure(self, r: Rigged) -> Array:
         """(M,) how far the shared parameters are from where they began."""

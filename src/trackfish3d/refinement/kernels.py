@@ -111,9 +111,20 @@ def places(paths, path, time):  # type: ignore[no-untyped-def]
 @njit(**KERNEL)
 def _look(lenses, c, X, eye, zero, pixel, row):  # type: ignore[no-untyped-def]
     return observe(
-        lenses.rows[c], lenses.R[c], lenses.t[c], lenses.planes[c], lenses.layers[c, : lenses.n_layers[c]],
-        lenses.n_water, lenses.want[c], eye, X, zero, 0.0, pixel, row,
-    )  # fmt: skip
+        lenses.rows[c],
+        lenses.R[c],
+        lenses.t[c],
+        lenses.planes[c],
+        lenses.layers[c, : lenses.n_layers[c]],
+        lenses.n_water,
+        lenses.want[c],
+        eye,
+        X,
+        zero,
+        0.0,
+        pixel,
+        row,
+    )
 
 
 @njit(**KERNEL)

@@ -246,9 +246,16 @@ def standard_errors(gain: Array) -> float:
 
 
 def _judge(
-    rig: CameraRig, start: Setup, setup: Setup, done: Settled, pieces: Pieces, told: list[str], held: list[str],
-    rounds: int, fps: float | None,
-) -> Refinement:  # fmt: skip
+    rig: CameraRig,
+    start: Setup,
+    setup: Setup,
+    done: Settled,
+    pieces: Pieces,
+    told: list[str],
+    held: list[str],
+    rounds: int,
+    fps: float | None,
+) -> Refinement:
     """Let the held-out pieces say which cameras are better, and put what changed into numbers."""
     judge = pieces.part(pieces.held)
     old_cost, old_error, old_point = missed(start, judge, done.noise)
@@ -290,6 +297,18 @@ def _judge(
     why = f"held-out tracks are missed by {before:.2f} px with the old cameras, by {after:.2f} px with new ones"
     why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
     return Refinement(
-        new, accepted, why, before, after, certainty, tuple(changes), planes, tuple(told), tuple(held),
-        len(pieces.sights.camera), rounds, rig.units, fps,
-    )  # fmt: skip
+        new,
+        accepted,
+        why,
+        before,
+        after,
+        certainty,
+        tuple(changes),
+        planes,
+        tuple(told),
+        tuple(held),
+        len(pieces.sights.camera),
+        rounds,
+        rig.units,
+        fps,
+    )

@@ -57,11 +57,17 @@ def suspect_rows(recording: Recording, tracks: Tracks, axis: FrameAxis, raw: boo
         middle = (m.suspect.first + m.suspect.last) // 2
         rows.append(
             {
-                "first": m.suspect.first, "last": m.suspect.last, "track": m.track, "other": m.other,
-                "kind": m.suspect.kind, "probability": round(m.probability, 4), "state": m.state,
-                "place": int(np.clip(axis.position([middle])[0], 0, len(axis.numbers) - 1)), "clip": clip,
+                "first": m.suspect.first,
+                "last": m.suspect.last,
+                "track": m.track,
+                "other": m.other,
+                "kind": m.suspect.kind,
+                "probability": round(m.probability, 4),
+                "state": m.state,
+                "place": int(np.clip(axis.position([middle])[0], 0, len(axis.numbers) - 1)),
+                "clip": clip,
             }
-        )  # fmt: skip
+        )
     return rows
 
 

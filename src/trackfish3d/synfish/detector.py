@@ -131,9 +131,15 @@ class FittedDetector:
         visible = area / np.maximum(sums[:, ALONE], 1)
         # The clearer a fish, the higher its score, and a suppression of overlapping boxes keeps the highest.
         found = find_fish(
-            sums[:, LEFT : BOTTOM + 1], np.argsort(-visible * area, kind="stable"), area >= SMALLEST_MASK, luck,
-            self.found_chance(visible, area), s.overlap_miss, s.overlap_half, s.overlap_slope,
-        )  # fmt: skip
+            sums[:, LEFT : BOTTOM + 1],
+            np.argsort(-visible * area, kind="stable"),
+            area >= SMALLEST_MASK,
+            luck,
+            self.found_chance(visible, area),
+            s.overlap_miss,
+            s.overlap_half,
+            s.overlap_slope,
+        )
         masks = sums.copy()
         row = np.full(len(sums), -1, np.int64)
         host = self._hosts(found, area, contacts, merge_luck)

@@ -84,9 +84,14 @@ def _write(
     info = recording.info
     # Detections are on the common clock here, so the copy has no time offsets.
     return Recording.create(
-        folder, rig, fps=info.fps, detections=detections, truth=truth, frames=(info.first_frame, info.frame_count),
+        folder,
+        rig,
+        fps=info.fps,
+        detections=detections,
+        truth=truth,
+        frames=(info.first_frame, info.frame_count),
         description=f"{info.description} + {what}".lstrip(" +"),
-    )  # fmt: skip
+    )
 
 
 def add_calibration_noise(recording: Recording, folder: Path, sigma: float, seed: int) -> Recording:

@@ -32,10 +32,16 @@ def mesh_for(school: School, rig: CameraRig) -> BodyMesh:
 def pose_frame(school: School, mesh: BodyMesh, frame: int) -> np.ndarray:
     """Vertices (N, V, 3) of all fish in one frame."""
     vertices: np.ndarray = pose_bodies(
-        mesh.vertices, mesh.centre, school.position[frame], school.heading[frame],
-        school.speed[frame] / school.cruise, school.yaw_rate[frame], school.beat[frame], school.length,
+        mesh.vertices,
+        mesh.centre,
+        school.position[frame],
+        school.heading[frame],
+        school.speed[frame] / school.cruise,
+        school.yaw_rate[frame],
+        school.beat[frame],
+        school.length,
         float(school.water.up),
-    )  # fmt: skip
+    )
     return vertices
 
 
@@ -130,8 +136,12 @@ def _truth(school: School, rig: CameraRig, boxes: np.ndarray, visible: np.ndarra
         heading=school.heading.reshape(-1, 3),
         head=heads_of(school).reshape(-1, 3),
         cameras=rig.names,
-        u=pixels[..., 0], v=pixels[..., 1],
-        x1=flat[..., 0], y1=flat[..., 1], x2=flat[..., 2], y2=flat[..., 3],
+        u=pixels[..., 0],
+        v=pixels[..., 1],
+        x1=flat[..., 0],
+        y1=flat[..., 1],
+        x2=flat[..., 2],
+        y2=flat[..., 3],
         visible=visible.reshape(frames * fish, len(rig)),
         detection=row.reshape(frames * fish, len(rig)),
-    )  # fmt: skip
+    )

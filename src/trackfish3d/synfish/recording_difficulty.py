@@ -43,6 +43,13 @@ def difficulty(recording: Recording) -> Difficulty:
     if truth.visible is not None:
         visible = 100 * float(truth.visible.mean())
     return Difficulty(
-        len(np.unique(truth.identity)), len(np.unique(truth.frame)), len(recording.rig), occ_score, overlap,
-        precision, recall, detected, visible,
-    )  # fmt: skip
+        len(np.unique(truth.identity)),
+        len(np.unique(truth.frame)),
+        len(recording.rig),
+        occ_score,
+        overlap,
+        precision,
+        recall,
+        detected,
+        visible,
+    )

@@ -144,9 +144,12 @@ def refuse_leftovers(folder: Path, videos: Sequence[str] = ()) -> None:
 
 
 def write_scene(
-    scene: Scene, folder: Path, detector: str = "detector", seed_offset: int = 0,
+    scene: Scene,
+    folder: Path,
+    detector: str = "detector",
+    seed_offset: int = 0,
     progress: Progress | None = None,
-) -> tuple[Recording, School]:  # fmt: skip
+) -> tuple[Recording, School]:
     """Simulate a scene and write it as a recording."""
     school, rig = scene.build(seed_offset)
     return write_school(
@@ -155,9 +158,15 @@ def write_scene(
 
 
 def write_school(
-    school: School, rig: CameraRig, folder: Path, detector: str, seed: int, fps: float, description: str,
+    school: School,
+    rig: CameraRig,
+    folder: Path,
+    detector: str,
+    seed: int,
+    fps: float,
+    description: str,
     progress: Progress | None = None,
-) -> Recording:  # fmt: skip
+) -> Recording:
     """Observe a school through a rig and write the recording."""
     frames, fish = school.position.shape[:2]
     bodies = "detector" if detector == POSE else detector
@@ -166,6 +175,12 @@ def write_school(
     if poses is not None:
         detections = see_parts(detections, truth, poses, rig, seed)
     return Recording.create(
-        folder, rig, fps=fps, detections=detections, truth=truth, truth_poses=poses, frames=(0, frames),
+        folder,
+        rig,
+        fps=fps,
+        detections=detections,
+        truth=truth,
+        truth_poses=poses,
+        frames=(0, frames),
         description=description,
-    )  # fmt: skip
+    )

@@ -186,9 +186,25 @@ def simulate_school(
     for t in range(-WARM_UP_FRAMES, frames):
         before = position.copy()
         step_school(
-            position, heading, speed, spin, wander, burst, doing, length, cruise, social, erratic, home, depth,
-            water.low, water.high, row, rng.standard_normal((fish, 3)), rng.random(fish),
-        )  # fmt: skip
+            position,
+            heading,
+            speed,
+            spin,
+            wander,
+            burst,
+            doing,
+            length,
+            cruise,
+            social,
+            erratic,
+            home,
+            depth,
+            water.low,
+            water.high,
+            row,
+            rng.standard_normal((fish, 3)),
+            rng.random(fish),
+        )
         if t >= 0:
             out[0, t], out[1, t], out[2, t], out[3, t] = position, heading, spin, position - before
             done[t] = doing

@@ -51,10 +51,21 @@ def _social(i, position, heading, length, social, row):  # type: ignore[no-untyp
         d = np.sqrt(d2)
         if d < repulsion + 0.5 * (length[i] + length[j]):
             gap, gx, gy, gz = body_distance(
-                position[i, 0], position[i, 1], position[i, 2], heading[i, 0], heading[i, 1], heading[i, 2],
-                length[i], position[j, 0], position[j, 1], position[j, 2], heading[j, 0], heading[j, 1],
-                heading[j, 2], length[j],
-            )  # fmt: skip
+                position[i, 0],
+                position[i, 1],
+                position[i, 2],
+                heading[i, 0],
+                heading[i, 1],
+                heading[i, 2],
+                length[i],
+                position[j, 0],
+                position[j, 1],
+                position[j, 2],
+                heading[j, 0],
+                heading[j, 1],
+                heading[j, 2],
+                length[j],
+            )
             clearance = max(gap - CAPSULE_RADIUS * (length[i] + length[j]), 0.0)
             if clearance < repulsion and gap > 1e-9:
                 push = 1.0 - clearance / repulsion
@@ -208,9 +219,25 @@ def _settle(i, hx, hy, hz, step, push, position, heading, length, low, high):  #
 
 @njit(cache=True)
 def step_school(  # type: ignore[no-untyped-def]
-    position, heading, speed, spin, wander, burst, doing, length, cruise, social, erratic, home, depth, low, high, row,
-    noise, chance,
-):  # fmt: skip
+    position,
+    heading,
+    speed,
+    spin,
+    wander,
+    burst,
+    doing,
+    length,
+    cruise,
+    social,
+    erratic,
+    home,
+    depth,
+    low,
+    high,
+    row,
+    noise,
+    chance,
+):
     """Advance every fish by one frame, in place.
 
     Parameters are (N, 3) or (N,) arrays of the school's state; ``noise`` (N, 3) standard normal and

@@ -74,9 +74,17 @@ def view(
     service = Service(opened)
     guard = Guard(service.app(), number)
     config = uvicorn.Config(
-        guard, log_level="critical", access_log=False, lifespan="off", ws="none", timeout_graceful_shutdown=1,
-        limit_concurrency=200, h11_max_incomplete_event_size=32 * 1024, timeout_keep_alive=30, proxy_headers=False,
-    )  # fmt: skip
+        guard,
+        log_level="critical",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=1,
+        limit_concurrency=200,
+        h11_max_incomplete_event_size=32 * 1024,
+        timeout_keep_alive=30,
+        proxy_headers=False,
+    )
     server = uvicorn.Server(config)
 
     def serve() -> None:

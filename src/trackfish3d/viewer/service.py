@@ -217,13 +217,18 @@ def _epipolar(store: Store, query: Any) -> list[Any]:
 def _suspects(store: Store) -> list[dict[str, Any]]:
     return [
         {
-            "first": m.suspect.first, "last": m.suspect.last, "track": m.track, "other": m.other,
-            "kind": m.suspect.kind, "probability": round(m.probability, 6), "state": m.state,
+            "first": m.suspect.first,
+            "last": m.suspect.last,
+            "track": m.track,
+            "other": m.other,
+            "kind": m.suspect.kind,
+            "probability": round(m.probability, 6),
+            "state": m.state,
             "id": f"{m.suspect.kind}/{m.suspect.first}/{m.suspect.last}/{m.suspect.track}/{m.suspect.other}",
         }
         for m in store.moments()
         if m.state != "gone"
-    ]  # fmt: skip
+    ]
 
 
 def _edits(store: Store) -> dict[str, Any]:

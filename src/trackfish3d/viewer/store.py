@@ -305,8 +305,9 @@ class Store:
             "suspects": len(moments),
             "problems": kept_problems(rec.folder),
             "checked": checked,
-            "scores": rounded(scores.get("mota", float("nan"))), "idf1": rounded(scores.get("idf1", float("nan"))),
-        }  # fmt: skip
+            "scores": rounded(scores.get("mota", float("nan"))),
+            "idf1": rounded(scores.get("idf1", float("nan"))),
+        }
 
 
 def _bounds(path: Path) -> tuple[int, int] | None:

@@ -253,7 +253,15 @@ def _filter(
     x, P, gain = np.empty((T, 9)), np.empty((T, 9, 9)), np.empty((T, 9, 3))
     inverse, innovation = np.empty((T, 3, 3)), np.empty((T, 3))
     volume, distance = filter_track(
-        np.ascontiguousarray(z), np.ascontiguousarray(R), np.ascontiguousarray(use), q, prior, x, P, gain, inverse,
+        np.ascontiguousarray(z),
+        np.ascontiguousarray(R),
+        np.ascontiguousarray(use),
+        q,
+        prior,
+        x,
+        P,
+        gain,
+        inverse,
         innovation,
-    )  # fmt: skip
+    )
     return x, P, gain, inverse, innovation, volume, distance

@@ -78,9 +78,16 @@ def survey(source: TrackSource, fps: float) -> Survey | None:
     track = np.array(sorted(seen), dtype=np.int64)
     rows = np.array([seen[int(t)] for t in track], dtype=np.int64)
     return Survey(
-        track, rows[:, 0], rows[:, 1], rows[:, 2], int(rows[:, 1].min()), int(rows[:, 2].max()),
-        np.concatenate(positions.kept), crowd, **_typical(chunks.found(), fps),
-    )  # fmt: skip
+        track,
+        rows[:, 0],
+        rows[:, 1],
+        rows[:, 2],
+        int(rows[:, 1].min()),
+        int(rows[:, 2].max()),
+        np.concatenate(positions.kept),
+        crowd,
+        **_typical(chunks.found(), fps),
+    )
 
 
 class _Positions:
@@ -137,9 +144,13 @@ def _typical(chunks: list[Tracks], fps: float) -> dict[str, Any]:
     for chunk in chunks:
         span = int(chunk.frame[-1]) - int(chunk.frame[0]) + 1
         moved = Tracks.build(
-            chunk.frame - chunk.frame[0], chunk.track, chunk.position, covariance=chunk.covariance,
-            sigma_velocity=chunk.sigma_velocity, observed=chunk.observed,
-        )  # fmt: skip
+            chunk.frame - chunk.frame[0],
+            chunk.track,
+            chunk.position,
+            covariance=chunk.covariance,
+            sigma_velocity=chunk.sigma_velocity,
+            observed=chunk.observed,
+        )
         dense += blocks(TrackSource(moved), max(span, 1), 0)
     height = max(len(b.frame) for b in dense)
     wide = [_padded(a, height) for a in ([b.position for b in dense], [b.covariance for b in dense])]

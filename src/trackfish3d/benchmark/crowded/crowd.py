@@ -184,10 +184,13 @@ def observe_crowd(draw: Draw, school: School, rig: CameraRig) -> tuple[Detection
     diagonal = 0.8 * draw.length / float(middle)  # px, of a usual box
     rates = DetectorRates.fitted().model_copy(
         update={
-            "miss": draw.miss, "visible_half": draw.visible_half, "merge": 0.0 if draw.whole else draw.merge,
-            "split": 0.0 if draw.whole else draw.split, "jitter": draw.jitter / diagonal,
+            "miss": draw.miss,
+            "visible_half": draw.visible_half,
+            "merge": 0.0 if draw.whole else draw.merge,
+            "split": 0.0 if draw.whole else draw.split,
+            "jitter": draw.jitter / diagonal,
         }
-    )  # fmt: skip
+    )
     mesh = body_of(draw, school, rig)
     found, truth = observe(school, rig, FittedDetector(rates, draw.fish, len(rig), 7000 + draw.number), mesh=mesh)
     if draw.masks:

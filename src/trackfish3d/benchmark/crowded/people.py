@@ -140,9 +140,16 @@ def walk(draw: Gathering) -> School:
         water=Water(np.array([0.0, 0.0, 0.0]), np.array([*high, 1.8])),
         position=np.dstack([path, np.broadcast_to(0.5 * height, shape)]),
         heading=np.dstack([ahead, still]),
-        speed=still, yaw_rate=still, beat=still, length=height, shade=np.ones(n), cruise=np.ones(n),
-        abnormal=np.zeros(n, bool), starting=no, resting=no,
-    )  # fmt: skip
+        speed=still,
+        yaw_rate=still,
+        beat=still,
+        length=height,
+        shade=np.ones(n),
+        cruise=np.ones(n),
+        abnormal=np.zeros(n, bool),
+        starting=no,
+        resting=no,
+    )
 
 
 def room(draw: Gathering) -> CameraRig:
@@ -170,10 +177,14 @@ def write_gathering(number: int, folder: Path) -> Recording:
     school, rig = walk(draw), room(draw)
     rates = DetectorRates.fitted().model_copy(
         update={
-            "miss": draw.miss, "visible_half": draw.visible_half, "merge": draw.merge, "split": 0.0,
-            "jitter": draw.jitter, "false_positives": draw.clutter,
+            "miss": draw.miss,
+            "visible_half": draw.visible_half,
+            "merge": draw.merge,
+            "split": 0.0,
+            "jitter": draw.jitter,
+            "false_positives": draw.clutter,
         }
-    )  # fmt: skip
+    )
     found, truth = observe(school, rig, FittedDetector(rates, draw.people, len(rig), 4714 + number), mesh=figure())
     u, v = 0.5 * (found.x1 + found.x2), 0.5 * (found.y1 + found.y2)
     boxes = Detections.build(

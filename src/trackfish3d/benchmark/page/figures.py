@@ -122,8 +122,12 @@ def sick_features(recording: Recording, tracks: Tracks, abnormal: int, path: Pat
     for k in range(position.shape[1]):
         sick = (whom[:, k] == abnormal).mean() > 0.5
         axes.scatter(
-            found[:, k, FEATURES.index("speed_mean")], found[:, k, FEATURES.index("centroid_distance_mean")],
-            s=5, lw=0, alpha=0.5, color="#c0392b" if sick else "#2e8b57",
-        )  # fmt: skip
+            found[:, k, FEATURES.index("speed_mean")],
+            found[:, k, FEATURES.index("centroid_distance_mean")],
+            s=5,
+            lw=0,
+            alpha=0.5,
+            color="#c0392b" if sick else "#2e8b57",
+        )
     axes.set(xlabel="mean speed, units a frame", ylabel="mean distance to the centroid, units")
     return save(figure, path)

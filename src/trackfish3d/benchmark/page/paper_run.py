@@ -92,11 +92,29 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
         Section("Thirty fish"), _suite(run, "density", (*GEOMETRIC[:1], "paper", "joint"), done, ("thirty",))
     )
     sections = [
-        network.families(), average, over_fish, paths, zef, pigeons, ablation, embedded, network.budget(),
-        network.hyperparameters(), statistics, scenes, weights, calibration, detection,
-        network.runtime(run.model or shipped_model(), good), anomaly, network.sort3d(good, zef_results), dense,
-        network.attention(), audit, network.training_noise(zef_results),
-    ]  # fmt: skip
+        network.families(),
+        average,
+        over_fish,
+        paths,
+        zef,
+        pigeons,
+        ablation,
+        embedded,
+        network.budget(),
+        network.hyperparameters(),
+        statistics,
+        scenes,
+        weights,
+        calibration,
+        detection,
+        network.runtime(run.model or shipped_model(), good),
+        anomaly,
+        network.sort3d(good, zef_results),
+        dense,
+        network.attention(),
+        audit,
+        network.training_noise(zef_results),
+    ]
     words = (
         f"Made by `{command}` with trackfish3d {__version__}, {run.seeds} school(s) of each scene, in "
         f"{(time.perf_counter() - started) / 60:.0f} minutes. The paper's numbers are in brackets. SynFish here is a "
@@ -198,12 +216,18 @@ def _audit(run: PaperRun, done: TaskProgress) -> tuple[Section, Section]:
         ("", "fish", "frames", "cameras", "resolution", "OccScore", "level in the paper", "overlap %"),
         [
             [
-                r["scene"], str(r["fish"]), str(known[r["scene"]].frames), "3", "1920x1080", f"{r['occ_score']:.3f}",
-                f"({known[r['scene']].occlusion or '-'})", beside(f"{r['overlap']:.1f}", r["paper_overlap"]),
+                r["scene"],
+                str(r["fish"]),
+                str(known[r["scene"]].frames),
+                "3",
+                "1920x1080",
+                f"{r['occ_score']:.3f}",
+                f"({known[r['scene']].occlusion or '-'})",
+                beside(f"{r['overlap']:.1f}", r["paper_overlap"]),
             ]
             for r in rows
         ],
-    )  # fmt: skip
+    )
     published = paper_results()["pseudo_label_audit"]
     shown = []
     for fish in (4, 16, 30):

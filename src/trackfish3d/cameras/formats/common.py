@@ -66,8 +66,14 @@ def reader(what: str) -> Callable[[Callable[Concatenate[Path, _P], CameraRig]], 
             except (KeyError, IndexError) as error:
                 raise InputError(f"{path}: is not complete as {what} (no {error})") from None
             except (
-                ValueError, TypeError, AttributeError, ArithmeticError, RecursionError, MemoryError, OSError,
-            ) as error:  # fmt: skip
+                ValueError,
+                TypeError,
+                AttributeError,
+                ArithmeticError,
+                RecursionError,
+                MemoryError,
+                OSError,
+            ) as error:
                 raise InputError(f"{path}: cannot be used as {what} ({_line(error)})") from None
 
         return guarded

@@ -77,9 +77,16 @@ def command(
     try:
         with Bars("refine") as bars:
             found = refine(
-                source, clocks=clocks, widest=widest, lenses=lenses, index=index, readout=rolling_shutter,
-                rounds=rounds, poses=poses, progress=lambda done, total: bars("refine", done, total),
-            )  # fmt: skip
+                source,
+                clocks=clocks,
+                widest=widest,
+                lenses=lenses,
+                index=index,
+                readout=rolling_shutter,
+                rounds=rounds,
+                poses=poses,
+                progress=lambda done, total: bars("refine", done, total),
+            )
     except RefusedError as refused:
         print(f"refused: {refused}")
         raise typer.Exit(1) from None
@@ -101,16 +108,27 @@ def command(
 
 
 def _parts(
-    console: Console, source: Recording, out: Path, to: str, new_recording: Path | None, window: int,
-    free: tuple[bool, bool, bool], started: datetime | None, as_json: bool,
-) -> None:  # fmt: skip
+    console: Console,
+    source: Recording,
+    out: Path,
+    to: str,
+    new_recording: Path | None,
+    window: int,
+    free: tuple[bool, bool, bool],
+    started: datetime | None,
+    as_json: bool,
+) -> None:
     """Refine in windows, say when what was moved, and write a calibration for each part."""
     poses, lenses, index = free
     with Bars("refine") as bars:
         parts = refine_parts(
-            source, window, poses=poses, lenses=lenses, index=index,
+            source,
+            window,
+            poses=poses,
+            lenses=lenses,
+            index=index,
             progress=lambda done, total: bars("refine", done, total),
-        )  # fmt: skip
+        )
     fps = source.fps if source.info.fps_known else None
     paths = write_parts(parts, source, out, to)
     if new_recording is not None:

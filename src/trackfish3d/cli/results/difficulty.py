@@ -28,10 +28,18 @@ def command(
         published = paper.get(folder.name)
         audit = audits.get(d.fish) if folder.name in paper else None
         table.add_row(
-            folder.name, str(d.fish), str(d.frames), _number(d.occ_score, 3), _number(d.overlap),
-            _number(published), _number(d.audit_precision), _number(audit and audit[0]), _number(d.audit_recall),
-            _number(d.detected), _number(d.visible),
-        )  # fmt: skip
+            folder.name,
+            str(d.fish),
+            str(d.frames),
+            _number(d.occ_score, 3),
+            _number(d.overlap),
+            _number(published),
+            _number(d.audit_precision),
+            _number(audit and audit[0]),
+            _number(d.audit_recall),
+            _number(d.detected),
+            _number(d.visible),
+        )
     console = Console(markup=False, emoji=False)
     Console(width=max(console.width, 120), markup=False, emoji=False).print(table)
 

@@ -115,9 +115,14 @@ def _films(
 
 
 def _train(
-    recordings: list[Path], out: Path, synfish: str | None, seed_offset: int, values: dict[str, str], only_set: bool,
+    recordings: list[Path],
+    out: Path,
+    synfish: str | None,
+    seed_offset: int,
+    values: dict[str, str],
+    only_set: bool,
     settings: bool,
-) -> None:  # fmt: skip
+) -> None:
     from . import train_detector
 
     if settings:

@@ -35,9 +35,16 @@ def command(
     facts: dict[str, Any] = {"backbone": [stamp(p) for p in files], "architecture": architecture}
     with Bars() as bars:
         report = extract(
-            source, network, out, network=facts, margin=margin, components=components, projection=earlier, batch=batch,
+            source,
+            network,
+            out,
+            network=facts,
+            margin=margin,
+            components=components,
+            projection=earlier,
+            batch=batch,
             progress=bars,
-        )  # fmt: skip
+        )
     for note in [*network.notes, *report.notes]:
         bars.say(f"note: {note}")
     print(f"{report.rows} detections, {report.columns} of {network.width} columns: {out}")

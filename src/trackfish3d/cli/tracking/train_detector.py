@@ -51,9 +51,13 @@ def print_settings() -> None:
 
 
 def _write(
-    folders: list[Path], out: Path, synfish: str | None, seed_offset: int, settings: TrainSettings,
+    folders: list[Path],
+    out: Path,
+    synfish: str | None,
+    seed_offset: int,
+    settings: TrainSettings,
     background: dict[str, str],
-) -> SetReport:  # fmt: skip
+) -> SetReport:
     chosen = set_settings(settings)
     source: dict[str, Any]
     if synfish is not None:

@@ -84,9 +84,11 @@ def touching(blobs: list[Blob], here: Expected) -> NDArray[np.bool_]:
     for b, blob in enumerate(blobs):
         h, w = blob.mask.shape
         near = np.flatnonzero(
-            (boxes[:, 0] < blob.left + w) & (boxes[:, 2] > blob.left)
-            & (boxes[:, 1] < blob.top + h) & (boxes[:, 3] > blob.top)
-        )  # fmt: skip
+            (boxes[:, 0] < blob.left + w)
+            & (boxes[:, 2] > blob.left)
+            & (boxes[:, 1] < blob.top + h)
+            & (boxes[:, 3] > blob.top)
+        )
         if len(near):
             inside = ellipse_kernels.overlaps(blob.pixels(), here.mean[near], here.cov[near])
             out[b, near] = inside > 0.1 * np.minimum(here.area[near], blob.area)

@@ -120,8 +120,12 @@ class BackgroundDetector(Detector):
         """Background, its filter and the memory of animals, as arrays."""
         b = self.background
         arrays: dict[str, NDArray[Any]] = {
-            "now": b.now, "variance": b.variance, "still": b.luma.still, "unrest": b.unrest, "small": b.small,
-        }  # fmt: skip
+            "now": b.now,
+            "variance": b.variance,
+            "still": b.luma.still,
+            "unrest": b.unrest,
+            "small": b.small,
+        }
         if b.blue is not None and b.red is not None:
             arrays |= {"blue": b.blue.still, "red": b.red.still}
         arrays |= {f"memory_{name}": getattr(self.memory, name) for name in self.memory.COLUMNS}

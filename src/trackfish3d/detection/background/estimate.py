@@ -62,10 +62,17 @@ def _watch(foreground: Foreground, video: Video, threads: int, appearance: Appea
                 facts = shapes(blobs)
                 bright = [model.brighter(picture, b) for b in blobs]
                 rows.append(
-                    np.column_stack([
-                        facts["area"], facts["major"], facts["minor"], facts["fill"], [b.level for b in blobs], bright,
-                    ])
-                )  # fmt: skip
+                    np.column_stack(
+                        [
+                            facts["area"],
+                            facts["major"],
+                            facts["minor"],
+                            facts["fill"],
+                            [b.level for b in blobs],
+                            bright,
+                        ]
+                    )
+                )
             foreground.learn_from(picture, blobs, appearance)
     model.reset()
     return np.concatenate(rows) if rows else np.zeros((0, 6))

@@ -49,9 +49,13 @@ class Foreground:
         thresholds = Thresholds(
             low=low,
             high=self.least(appearance, share),
-            reach=max(4, round(3 * appearance.minor)), outline=s.outline, gap=appearance.gap, close=appearance.close,
-            smallest=0.5 * appearance.smallest, hole=_HOLE * appearance.typical,
-        )  # fmt: skip
+            reach=max(4, round(3 * appearance.minor)),
+            outline=s.outline,
+            gap=appearance.gap,
+            close=appearance.close,
+            smallest=0.5 * appearance.smallest,
+            hole=_HOLE * appearance.typical,
+        )
         return find_blobs(level, thresholds, spans, TILE), level
 
     def least(self, appearance: Appearance, share: float) -> int:

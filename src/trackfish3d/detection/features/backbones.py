@@ -107,9 +107,14 @@ def _timm(weights: Path, architecture: str, device: str | None, facts: Mapping[s
 
 
 def _measured(
-    run: Callable[[Any], Any], size: tuple[int, int], mean: list[float], std: list[float], device: str,
-    notes: list[str], path: Path,
-) -> Backbone:  # fmt: skip
+    run: Callable[[Any], Any],
+    size: tuple[int, int],
+    mean: list[float],
+    std: list[float],
+    device: str,
+    notes: list[str],
+    path: Path,
+) -> Backbone:
     """Run the network once, to know how wide its features are."""
     import torch
 

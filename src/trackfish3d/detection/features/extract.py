@@ -92,9 +92,16 @@ def extract(
 
 
 def _see_video(
-    recording: Recording, camera: str, video: Video, detections: Detections, backbone: Backbone, work: "_Work",
-    margin: float, batch: int, progress: TaskProgress | None,
-) -> None:  # fmt: skip
+    recording: Recording,
+    camera: str,
+    video: Video,
+    detections: Detections,
+    backbone: Backbone,
+    work: "_Work",
+    margin: float,
+    batch: int,
+    progress: TaskProgress | None,
+) -> None:
     """Fill the rows of one camera."""
     rows = np.flatnonzero(detections.camera == recording.rig.index(camera))
     shift = recording.info.first_frame + recording.info.time_offset_frames.get(camera, 0)

@@ -108,9 +108,13 @@ def read_outputs(layout: str, outputs: Named, size: tuple[int, int], classes: in
     A ``ValueError`` says what does not fit the layout.
     """
     read = {
-        "yolo": _read_yolo, "yolov5": _read_yolov5, "end2end": _read_end2end, "efficient_nms": _read_efficient_nms,
-        "rcnn": _read_rcnn, "detr": _read_detr,
-    }[layout]  # fmt: skip
+        "yolo": _read_yolo,
+        "yolov5": _read_yolov5,
+        "end2end": _read_end2end,
+        "efficient_nms": _read_efficient_nms,
+        "rcnn": _read_rcnn,
+        "detr": _read_detr,
+    }[layout]
     return read(outputs, size, classes)
 
 

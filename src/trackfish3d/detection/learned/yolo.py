@@ -109,9 +109,17 @@ class YoloDetector(LearnedDetector):
         s: YoloSettings = self.settings
         return self._model.predict(
             np.ascontiguousarray(picture.rgb[..., ::-1]),
-            imgsz=self._size, conf=s.min_score, iou=s.max_overlap, max_det=s.max_animals,
-            classes=self._wanted, agnostic_nms=True, device=self._device, retina_masks=True, verbose=False, save=False,
-        )[0]  # fmt: skip
+            imgsz=self._size,
+            conf=s.min_score,
+            iou=s.max_overlap,
+            max_det=s.max_animals,
+            classes=self._wanted,
+            agnostic_nms=True,
+            device=self._device,
+            retina_masks=True,
+            verbose=False,
+            save=False,
+        )[0]
 
     def detections(self, result: Any, boxes: NDArray[np.float64], score: NDArray[np.float64]) -> FrameDetections:
         """Return detections of boxes (K, 4) with a score (K,) and of the result that they are from."""

@@ -248,9 +248,13 @@ def paint(mask, left, top, margin, out):  # type: ignore[no-untyped-def]
             if not mask[j, i]:
                 continue
             if (
-                0 < i < mask.shape[1] - 1 and 0 < j < mask.shape[0] - 1
-                and mask[j, i - 1] and mask[j, i + 1] and mask[j - 1, i] and mask[j + 1, i]
-            ):  # fmt: skip
+                0 < i < mask.shape[1] - 1
+                and 0 < j < mask.shape[0] - 1
+                and mask[j, i - 1]
+                and mask[j, i + 1]
+                and mask[j - 1, i]
+                and mask[j + 1, i]
+            ):
                 x, y = i + left, j + top  # inside: its rim paints the surroundings
                 if 0 <= x < width and 0 <= y < height:
                     out[y, x] = True

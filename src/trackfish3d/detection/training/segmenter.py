@@ -83,14 +83,30 @@ def _train(
 def _options(report: SetReport, settings: TrainSettings) -> dict[str, Any]:
     rate = {} if settings.learning_rate is None else {"optimizer": "AdamW", "lr0": settings.learning_rate}
     return {
-        "data": str(report.data), "project": str(report.folder.resolve()), "name": _FIT, "exist_ok": True,
-        "imgsz": settings.tile or settings.size, "epochs": settings.epochs, "batch": settings.batch,
+        "data": str(report.data),
+        "project": str(report.folder.resolve()),
+        "name": _FIT,
+        "exist_ok": True,
+        "imgsz": settings.tile or settings.size,
+        "epochs": settings.epochs,
+        "batch": settings.batch,
         "nbs": settings.batch,  # otherwise several batches make one step, and few pictures few steps
-        "patience": settings.patience, "seed": settings.seed, "workers": settings.workers, "single_cls": True,
-        "device": pick_device(settings.device), "pretrained": settings.model.endswith(".pt"), "plots": False,
-        "amp": False, "val": True, "verbose": False, "flipud": 0.5, "degrees": 15.0, "copy_paste": 0.3,
-        "close_mosaic": max(1, settings.epochs // 10), **rate,
-    }  # fmt: skip
+        "patience": settings.patience,
+        "seed": settings.seed,
+        "workers": settings.workers,
+        "single_cls": True,
+        "device": pick_device(settings.device),
+        "pretrained": settings.model.endswith(".pt"),
+        "plots": False,
+        "amp": False,
+        "val": True,
+        "verbose": False,
+        "flipud": 0.5,
+        "degrees": 15.0,
+        "copy_paste": 0.3,
+        "close_mosaic": max(1, settings.epochs // 10),
+        **rate,
+    }
 
 
 def _trainer() -> Any:

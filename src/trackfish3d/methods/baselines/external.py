@@ -66,9 +66,14 @@ class External(Method):
         frame, camera = rows[:, 0].astype(np.int64), rows[:, 6].astype(np.int64)
         boxes = np.column_stack([rows[:, 2], rows[:, 3], rows[:, 2] + rows[:, 4], rows[:, 3] + rows[:, 5]])
         at = _overlapping(
-            frame, camera, boxes, detections.frame, detections.camera.astype(np.int64), detections.boxes,
+            frame,
+            camera,
+            boxes,
+            detections.frame,
+            detections.camera.astype(np.int64),
+            detections.boxes,
             self.settings.min_iou,
-        )  # fmt: skip
+        )
         centre = 0.5 * (boxes[:, :2] + boxes[:, 2:])
         pixel = np.where(at[:, None] >= 0, detections.centroids[at], centre)
         seen = Detections.build(rig.names, frame, camera, pixel[:, 0], pixel[:, 1], *boxes.T, source=str(folder))

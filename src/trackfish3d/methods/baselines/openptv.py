@@ -110,9 +110,13 @@ def _link_laptrack(groups: Groups, gate: float, max_age: int) -> Ints:
     table["frame"] = groups.frame - groups.frame[0]
     table["row"] = np.arange(len(groups))
     tracker = laptrack.LapTrack(
-        metric="sqeuclidean", cutoff=gate**2, gap_closing_cutoff=gate**2, gap_closing_max_frame_count=max_age,
-        splitting_cutoff=False, merging_cutoff=False,
-    )  # fmt: skip
+        metric="sqeuclidean",
+        cutoff=gate**2,
+        gap_closing_cutoff=gate**2,
+        gap_closing_max_frame_count=max_age,
+        splitting_cutoff=False,
+        merging_cutoff=False,
+    )
     linked, _, _ = tracker.predict_dataframe(table, coordinate_cols=["x", "y", "z"], only_coordinate_cols=False)
     out = np.full(len(groups), -1, np.int64)
     out[linked["row"].to_numpy()] = linked["track_id"].to_numpy()

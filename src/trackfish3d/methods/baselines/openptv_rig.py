@@ -85,9 +85,15 @@ def convert_rig(rig: CameraRig, span: Array, band_px: float) -> OpenPTVRig:
     focal = float(np.mean([c.K[[0, 1], [0, 1]] for c in rig]))
     size = max(c.size[0] for c in rig), max(c.size[1] for c in rig)
     control = ControlParams(
-        len(rig), flags=[], image_size=size, pixel_size=(PIXEL_MM, PIXEL_MM), cam_side_n=outside, object_side_n=inside,
-        wall_ns=[wall], wall_thicks=[thickness],
-    )  # fmt: skip
+        len(rig),
+        flags=[],
+        image_size=size,
+        pixel_size=(PIXEL_MM, PIXEL_MM),
+        cam_side_n=outside,
+        object_side_n=inside,
+        wall_ns=[wall],
+        wall_thicks=[thickness],
+    )
     corners = np.stack(np.meshgrid(*span.T, indexing="ij"), -1).reshape(-1, 3)
     turned = (corners - origin) @ turn.T
     low, high = turned.min(0), turned.max(0)
@@ -95,9 +101,15 @@ def convert_rig(rig: CameraRig, span: Array, band_px: float) -> OpenPTVRig:
         for face in camera.interfaces[-1:]:
             high[2] = min(high[2], 0.99 * float((face.point - origin) @ face.normal))
     volume = VolumeParams(
-        x_span=np.array([low[0], high[0]]), z_spans=[np.array([low[2], high[2]])] * 2, pixels_tot=0.0, pixels_x=0.0,
-        pixels_y=0.0, ref_gray=0.0, epipolar_band=band_px * PIXEL_MM, min_correlation=0.0,
-    )  # fmt: skip
+        x_span=np.array([low[0], high[0]]),
+        z_spans=[np.array([low[2], high[2]])] * 2,
+        pixels_tot=0.0,
+        pixels_x=0.0,
+        pixels_y=0.0,
+        ref_gray=0.0,
+        epipolar_band=band_px * PIXEL_MM,
+        min_correlation=0.0,
+    )
     calibrations = [_calibration(c, origin, turn, focal * PIXEL_MM, thickness) for c in rig]
     return OpenPTVRig(rig, focal, size, calibrations, control, volume)
 
@@ -167,6 +179,11 @@ def _calibration(camera: Camera, origin: Array, turn: Array, focal_mm: float, th
         away = float(np.linalg.norm(centre))
         normal, distance = centre / away, 0.5 * away
     return Calibration(
-        pos=centre, angs=angles, prim_point=np.array([0.0, 0.0, focal_mm]), rad_dist=np.zeros(3), decent=np.zeros(2),
-        affine=np.array([1.0, 0.0]), glass=distance * normal,
-    )  # fmt: skip
+        pos=centre,
+        angs=angles,
+        prim_point=np.array([0.0, 0.0, focal_mm]),
+        rad_dist=np.zeros(3),
+        decent=np.zeros(2),
+        affine=np.array([1.0, 0.0]),
+        glass=distance * normal,
+    )

@@ -129,9 +129,12 @@ class ByteTrack(TrackersPackage):
         """Return a new ByteTrack."""
         s = self.settings
         return module.ByteTrackTracker(
-            lost_track_buffer=s.lost_track_buffer, frame_rate=fps, track_activation_threshold=0.25,
-            minimum_consecutive_frames=s.minimum_consecutive_frames, minimum_iou_threshold=s.minimum_iou_threshold,
-        )  # fmt: skip
+            lost_track_buffer=s.lost_track_buffer,
+            frame_rate=fps,
+            track_activation_threshold=0.25,
+            minimum_consecutive_frames=s.minimum_consecutive_frames,
+            minimum_iou_threshold=s.minimum_iou_threshold,
+        )
 
 
 class OCSort(TrackersPackage):
@@ -143,9 +146,12 @@ class OCSort(TrackersPackage):
         """Return a new OC-SORT."""
         s = self.settings
         return module.OCSORTTracker(
-            lost_track_buffer=s.lost_track_buffer, frame_rate=fps, high_conf_det_threshold=0.25,
-            minimum_consecutive_frames=s.minimum_consecutive_frames, minimum_iou_threshold=s.minimum_iou_threshold,
-        )  # fmt: skip
+            lost_track_buffer=s.lost_track_buffer,
+            frame_rate=fps,
+            high_conf_det_threshold=0.25,
+            minimum_consecutive_frames=s.minimum_consecutive_frames,
+            minimum_iou_threshold=s.minimum_iou_threshold,
+        )
 
 
 class Sort2D(TrackersPackage):
@@ -157,9 +163,12 @@ class Sort2D(TrackersPackage):
         """Return a new SORT."""
         s = self.settings
         return module.SORTTracker(
-            lost_track_buffer=s.lost_track_buffer, frame_rate=fps, track_activation_threshold=0.25,
-            minimum_consecutive_frames=s.minimum_consecutive_frames, minimum_iou_threshold=s.minimum_iou_threshold,
-        )  # fmt: skip
+            lost_track_buffer=s.lost_track_buffer,
+            frame_rate=fps,
+            track_activation_threshold=0.25,
+            minimum_consecutive_frames=s.minimum_consecutive_frames,
+            minimum_iou_threshold=s.minimum_iou_threshold,
+        )
 
 
 def lift(rig: CameraRig, detections: Detections, label: Ints) -> Tracks:

@@ -69,9 +69,19 @@ class Observations:
         if model.body is not None:
             sides = may_be_covered(camera, np.array(detections.offsets, np.int64), box, sizes)
         out = cls(
-            camera, u, v, np.maximum(noise, FLOOR_PX), log_size, axis, origin, direction, outlines(detections), box,
-            sides, model.cut if model.detector == VISIBLE else 0.0,
-        )  # fmt: skip
+            camera,
+            u,
+            v,
+            np.maximum(noise, FLOOR_PX),
+            log_size,
+            axis,
+            origin,
+            direction,
+            outlines(detections),
+            box,
+            sides,
+            model.cut if model.detector == VISIBLE else 0.0,
+        )
         return out if model.shape is None else out.with_silhouettes(rig, detections, model)
 
     def with_silhouettes(self, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":

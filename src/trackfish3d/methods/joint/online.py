@@ -71,7 +71,11 @@ class OnlineJoint(FrameTracker):
         members = np.where(log.members >= 0, log.members - self._rows, -1)[alive]
         self._rows += len(detections)
         return Tracks.build(
-            np.full(int(alive.sum()), frame), log.name[alive], log.state[alive, :3],
-            covariance=log.cov[alive, :3, :3], detection=members, observed=(members >= 0).any(1),
+            np.full(int(alive.sum()), frame),
+            log.name[alive],
+            log.state[alive, :3],
+            covariance=log.cov[alive, :3, :3],
+            detection=members,
+            observed=(members >= 0).any(1),
             cameras=self.rig.names,
-        )  # fmt: skip
+        )

@@ -56,9 +56,17 @@ class Fragments:
         n = len(number)
         now = np.full(n, frame, np.int64)
         return cls(
-            number, now, now.copy(), position.copy(), np.zeros((n, 3)), position, embedding.copy(), embedding,
-            embedding.copy(), np.zeros(n, np.int64),
-        )  # fmt: skip
+            number,
+            now,
+            now.copy(),
+            position.copy(),
+            np.zeros((n, 3)),
+            position,
+            embedding.copy(),
+            embedding,
+            embedding.copy(),
+            np.zeros(n, np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.number)

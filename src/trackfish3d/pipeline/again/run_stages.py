@@ -101,9 +101,16 @@ class SecondLooks:
                 note(self.folder, Looked(recording.detections))
                 return f"left out, {'the check found something wrong' if wrong else 'there are no tracks'}"
             looked = look_rounds(
-                recording, self.detector, self.method, tracks, self.films, self.rounds, self.workers, True,
+                recording,
+                self.detector,
+                self.method,
+                tracks,
+                self.films,
+                self.rounds,
+                self.workers,
+                True,
                 counted(progress, self.films),
-            )  # fmt: skip
+            )
             write_looked(recording, looked.detections, looked.notes)
             relink_recording(Recording.open(self.folder))
             note(self.folder, looked)

@@ -218,11 +218,13 @@ class Editor:
         if not found.valid[0] or not np.isfinite(found.points).all():
             raise InputError(f"point of {track}: the lines of sight of {', '.join(pixels)} meet nowhere; click again")
         values = {
-            "track": track, "frame": frame, "at": tuple(found.points[0].tolist()),
+            "track": track,
+            "frame": frame,
+            "at": tuple(found.points[0].tolist()),
             "covariance": tuple(found.covariance[0][_UPPER].tolist()) if np.isfinite(found.covariance).all() else None,
             "pixels": {k: tuple(p.tolist()) for k, p in zip(pixels, places, strict=True)},
             "error_px": float(found.error_px[0]),
-        }  # fmt: skip
+        }
         return self._do(AddPoint, lambda pieces, anchors: {}, **values)
 
     def fill(self, track: int, frame: int | None = None) -> Change:

@@ -194,18 +194,30 @@ def _added(edit: AddPoint | Fill, cameras: tuple[str, ...]) -> Tracks:
             xx, xy, xz, yy, yz, zz = edit.covariance
             covariance = np.array([[[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]])
         return Tracks.build(
-            [edit.frame], [added_track(edit.id)], [edit.at], covariance=covariance, views=[len(edit.pixels)],
-            error_px=[edit.error_px if edit.pixels else np.nan], confidence=[1.0],
-            detection=np.full((1, len(cameras)), -1), cameras=cameras,
-        )  # fmt: skip
+            [edit.frame],
+            [added_track(edit.id)],
+            [edit.at],
+            covariance=covariance,
+            views=[len(edit.pixels)],
+            error_px=[edit.error_px if edit.pixels else np.nan],
+            confidence=[1.0],
+            detection=np.full((1, len(cameras)), -1),
+            cameras=cameras,
+        )
     frame = np.arange(edit.first, edit.last + 1)
     share = ((frame - edit.first + 1) / (len(frame) + 1))[:, None]
     place = (1 - share) * np.array(edit.begin) + share * np.array(edit.end)
     n = len(frame)
     return Tracks.build(
-        frame, np.full(n, added_track(edit.id)), place, views=np.zeros(n), observed=np.zeros(n), confidence=np.ones(n),
-        detection=np.full((n, len(cameras)), -1), cameras=cameras,
-    )  # fmt: skip
+        frame,
+        np.full(n, added_track(edit.id)),
+        place,
+        views=np.zeros(n),
+        observed=np.zeros(n),
+        confidence=np.ones(n),
+        detection=np.full((n, len(cameras)), -1),
+        cameras=cameras,
+    )
 
 
 def added_points(edits: tuple[AddPoint | Fill, ...], cameras: tuple[str, ...]) -> dict[int, Tracks]:

@@ -22,9 +22,15 @@ from ..tracks import Tracks
 VERSION = "1.3"
 ROWS = 2**18  # of a block
 _UNITS = {
-    "m": "meter", "dm": "decimeter", "cm": "centimeter", "mm": "millimeter", "um": "micrometer", "km": "kilometer",
-    "in": "inch", "ft": "foot",
-}  # fmt: skip
+    "m": "meter",
+    "dm": "decimeter",
+    "cm": "centimeter",
+    "mm": "millimeter",
+    "um": "micrometer",
+    "km": "kilometer",
+    "in": "inch",
+    "ft": "foot",
+}
 Values = NDArray[Any]
 Property = tuple[Values, NDArray[np.bool_] | None, str]  # values (N, ...), which are not known, what they are
 

@@ -103,9 +103,15 @@ def resect(
     cv2 = opencv()
     cv2.setRNGSeed(1)
     ok, turn, move, inliers = cv2.solvePnPRansac(
-        path[known], ray[known], np.eye(3), None, iterationsCount=500, reprojectionError=INLIER / view.focal,
-        confidence=0.9999, flags=cv2.SOLVEPNP_EPNP,
-    )  # fmt: skip
+        path[known],
+        ray[known],
+        np.eye(3),
+        None,
+        iterationsCount=500,
+        reprojectionError=INLIER / view.focal,
+        confidence=0.9999,
+        flags=cv2.SOLVEPNP_EPNP,
+    )
     if (
         known.sum() < OFTEN * len(view.frame)
         or not ok

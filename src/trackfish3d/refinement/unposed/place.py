@@ -89,9 +89,12 @@ def calibrate_from_tracks(
 
 
 def _guessing(
-    lenses: Mapping[str, Camera], seen: Mapping[str, Sighting2D], fps: Mapping[str, float] | None, synchronous: bool,
+    lenses: Mapping[str, Camera],
+    seen: Mapping[str, Sighting2D],
+    fps: Mapping[str, float] | None,
+    synchronous: bool,
     say: Callable[[str], None] | None,
-) -> FromTracks:  # fmt: skip
+) -> FromTracks:
     """Try several focal lengths to begin with, and keep what explains the sights best."""
     best: tuple[tuple[int, float], FromTracks] | None = None
     for factor in _FOCALS:
@@ -119,9 +122,13 @@ def _stretched(K: Array, factor: float) -> Array:
 
 
 def _calibrate(
-    lenses: Mapping[str, Camera], seen: Mapping[str, Sighting2D], fps: Mapping[str, float] | None, synchronous: bool,
-    guessed: bool, tell: Callable[[str], None],
-) -> FromTracks:  # fmt: skip
+    lenses: Mapping[str, Camera],
+    seen: Mapping[str, Sighting2D],
+    fps: Mapping[str, float] | None,
+    synchronous: bool,
+    guessed: bool,
+    tell: Callable[[str], None],
+) -> FromTracks:
     """Place all cameras from the best pairs on."""
     names = [n for n in lenses if n in seen]
     if len(names) < 2:
@@ -304,6 +311,13 @@ def _finish(scene: Scene, placed: Placed, lost: dict[str, str]) -> FromTracks:
     order = [names[k] for k in ordered]
     kept = rig.select(tuple(n for n in names if n in order))
     return FromTracks(
-        kept, lost, clock, names[placed.reference], time, points_at(paths, at, time)[0], result["median"],
-        result["mean"], result["sigma"],
-    )  # fmt: skip
+        kept,
+        lost,
+        clock,
+        names[placed.reference],
+        time,
+        points_at(paths, at, time)[0],
+        result["median"],
+        result["mean"],
+        result["sigma"],
+    )

@@ -48,9 +48,21 @@ def body_distance(x, y, z, hx, hy, hz, length_i, px, py, pz, gx, gy, gz, length_
     """Distance of the middle lines of two fish with centres (x, y, z), (px, py, pz) and headings h, g; and vector."""
     a, b = CAPSULE_BEHIND * length_i, CAPSULE_BEHIND * length_j
     return segment_distance(
-        x - a * hx, y - a * hy, z - a * hz, hx, hy, hz, CAPSULE_HALF * length_i,
-        px - b * gx, py - b * gy, pz - b * gz, gx, gy, gz, CAPSULE_HALF * length_j,
-    )  # fmt: skip
+        x - a * hx,
+        y - a * hy,
+        z - a * hz,
+        hx,
+        hy,
+        hz,
+        CAPSULE_HALF * length_i,
+        px - b * gx,
+        py - b * gy,
+        pz - b * gz,
+        gx,
+        gy,
+        gz,
+        CAPSULE_HALF * length_j,
+    )
 
 
 @njit(cache=True)
@@ -65,9 +77,21 @@ def pose_is_free(i, x, y, z, hx, hy, hz, position, heading, length):  # type: ig
         if dx * dx + dy * dy + dz * dz > reach * reach:
             continue
         gap, _, _, _ = body_distance(
-            x, y, z, hx, hy, hz, length[i], position[j, 0], position[j, 1], position[j, 2],
-            heading[j, 0], heading[j, 1], heading[j, 2], length[j],
-        )  # fmt: skip
+            x,
+            y,
+            z,
+            hx,
+            hy,
+            hz,
+            length[i],
+            position[j, 0],
+            position[j, 1],
+            position[j, 2],
+            heading[j, 0],
+            heading[j, 1],
+            heading[j, 2],
+            length[j],
+        )
         if gap < radius + CAPSULE_RADIUS * length[j]:
             return False
     return True
@@ -97,10 +121,20 @@ def smallest_clearance(position, heading, length):  # type: ignore[no-untyped-de
         for i in range(fish):
             for j in range(i):
                 gap, _, _, _ = body_distance(
-                    position[t, i, 0], position[t, i, 1], position[t, i, 2],
-                    heading[t, i, 0], heading[t, i, 1], heading[t, i, 2], length[i],
-                    position[t, j, 0], position[t, j, 1], position[t, j, 2],
-                    heading[t, j, 0], heading[t, j, 1], heading[t, j, 2], length[j],
-                )  # fmt: skip
+                    position[t, i, 0],
+                    position[t, i, 1],
+                    position[t, i, 2],
+                    heading[t, i, 0],
+                    heading[t, i, 1],
+                    heading[t, i, 2],
+                    length[i],
+                    position[t, j, 0],
+                    position[t, j, 1],
+                    position[t, j, 2],
+                    heading[t, j, 0],
+                    heading[t, j, 1],
+                    heading[t, j, 2],
+                    length[j],
+                )
                 out[t] = min(out[t], gap - CAPSULE_RADIUS * (length[i] + length[j]))
     return out

@@ -30,8 +30,13 @@ def paint_fish(pixels, triangles, boxes, owner, near, attributes, paint):  # typ
         for f in range(triangles.shape[0]):
             p, q, r = triangles[f, 0], triangles[f, 1], triangles[f, 2]
             ax, ay, bx, by, cx, cy = (
-                pixels[i, p, 0], pixels[i, p, 1], pixels[i, q, 0], pixels[i, q, 1], pixels[i, r, 0], pixels[i, r, 1],
-            )  # fmt: skip
+                pixels[i, p, 0],
+                pixels[i, p, 1],
+                pixels[i, q, 0],
+                pixels[i, q, 1],
+                pixels[i, r, 0],
+                pixels[i, r, 1],
+            )
             area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay)
             if not abs(area) > 1e-12:
                 continue

@@ -164,9 +164,18 @@ class Renderer:
             pixels, self._mesh.triangles, boxes, owner, near, self._attributes(frame, vertices), self._paint
         )
         kernels.shade_fish(
-            boxes, owner, near, self._paint, self._school.shade, self._frame, self._water, self._clear_at,
-            self._reach, self._texture, time,
-        )  # fmt: skip
+            boxes,
+            owner,
+            near,
+            self._paint,
+            self._school.shade,
+            self._frame,
+            self._water,
+            self._clear_at,
+            self._reach,
+            self._texture,
+            time,
+        )
         self._splat(frame)
         out = np.empty(self._frame.shape, np.uint8)
         start = int(np.random.default_rng([frame, 17]).integers(0, len(self._grain)))

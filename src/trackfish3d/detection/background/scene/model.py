@@ -235,9 +235,18 @@ class Background:
         self.unrest[self.unrest > 0] -= 1
         state = np.where(self.unrest > 0, 2, np.where(self._moves, 1, 0)).astype(np.uint8)
         tile_kernels.follow(
-            np.ascontiguousarray(picture.grey), glance.offsets[0], self.luma.still, self.ripple, self.noise,
-            self._gains, self.memory, taken, state, self.now, self.variance,
-        )  # fmt: skip
+            np.ascontiguousarray(picture.grey),
+            glance.offsets[0],
+            self.luma.still,
+            self.ripple,
+            self.noise,
+            self._gains,
+            self.memory,
+            taken,
+            state,
+            self.now,
+            self.variance,
+        )
         blocks = tiles.repeat(TILE // BLOCK, 0).repeat(TILE // BLOCK, 1)
         h, w = self._small.now.shape
         gains = np.where(blocks[:h, :w], np.float32(0), self._small_gains)

@@ -87,9 +87,12 @@ class Samples:
                 if blue is not None and red is not None:
                     blue[at], red[at] = picture.chroma
         return cls(
-            grey[seen], None if blue is None else blue[seen], None if red is None else red[seen],
-            (changes[0][seen], changes[1][seen]), followed[:, seen],
-        )  # fmt: skip
+            grey[seen],
+            None if blue is None else blue[seen],
+            None if red is None else red[seen],
+            (changes[0][seen], changes[1][seen]),
+            followed[:, seen],
+        )
 
     def __len__(self) -> int:
         return len(self.grey)

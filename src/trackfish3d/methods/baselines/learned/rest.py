@@ -290,9 +290,12 @@ class _Memory:
         if len(self.who) and len(feature):
             n = len(self.who)
             logits, _ = _temporal_scores(
-                net, np.concatenate([self.feature, feature]), np.concatenate([self.point, point]),
-                np.concatenate([self.velocity, velocity]), np.concatenate([self.time, np.full(len(feature), frame)]),
-            )  # fmt: skip
+                net,
+                np.concatenate([self.feature, feature]),
+                np.concatenate([self.point, point]),
+                np.concatenate([self.velocity, velocity]),
+                np.concatenate([self.time, np.full(len(feature), frame)]),
+            )
             score = torch.sigmoid(logits[-1]).numpy()[:n, n:].astype(np.float64)
             names = np.unique(self.who)
             best = np.stack([score[self.who == w].max(0) for w in names])

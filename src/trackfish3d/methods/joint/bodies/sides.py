@@ -118,9 +118,11 @@ def seen_middle(readings: Readings, d: int, half: Array, hidden: Flags) -> tuple
         return u, v, r, r
     cut, box = readings.cut[d], readings.box[d]
     left, top, right, bottom = (
-        cut_chance(cut[0], hidden[0]), cut_chance(cut[1], hidden[1]), cut_chance(cut[2], hidden[2]),
+        cut_chance(cut[0], hidden[0]),
+        cut_chance(cut[1], hidden[1]),
+        cut_chance(cut[2], hidden[2]),
         cut_chance(cut[3], hidden[3]),
-    )  # fmt: skip
+    )
     if left + top + right + bottom <= 0.0:
         return u, v, r, r
     u, along = middle(box[0], box[2], u, r, half[0], half[2], left, right)

@@ -63,9 +63,17 @@ def all_pairs(
     """First and second detection (P,) of each pair, and its odds (P,); see `silhouette_odds`."""
     first, second, odds = np.empty(_ROOM, np.int64), np.empty(_ROOM, np.int64), np.empty(_ROOM)
     scratch = _Scratch(
-        np.empty((2, 3)), np.empty((2, 3)), np.empty((3, 3)), np.empty(3), np.empty(3), np.empty((2, 2, 3)),
-        np.empty(2), np.empty((2, 6)), np.empty((2, 6, 6)), np.empty(6),
-    )  # fmt: skip
+        np.empty((2, 3)),
+        np.empty((2, 3)),
+        np.empty((3, 3)),
+        np.empty(3),
+        np.empty(3),
+        np.empty((2, 2, 3)),
+        np.empty(2),
+        np.empty((2, 6)),
+        np.empty((2, 6, 6)),
+        np.empty(6),
+    )
     camera = columns.camera
     count = 0
     for f in range(offsets.shape[0] - 1):

@@ -101,9 +101,7 @@ def _cameras(rig: CameraRig, model: TrackingModel) -> Rig:
 def _followed(
     obs: Observations, paths: Trajectories, rows: Predicted, body: BodyShape, memory: float
 ) -> tuple[Array, float]:
-    return follow_bodies(
-        paths.begin, paths.frame, paths.members, rows.J, rows.seen, obs.box, obs.sides, body, memory
-    )  # fmt: skip
+    return follow_bodies(paths.begin, paths.frame, paths.members, rows.J, rows.seen, obs.box, obs.sides, body, memory)
 
 
 def _hidden(rig: CameraRig, paths: Trajectories, rows: Predicted, model: TrackingModel) -> Staged:

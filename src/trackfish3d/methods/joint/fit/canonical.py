@@ -53,9 +53,11 @@ class Canonical:
         names = tuple(rig.names[c] for c in camera)
         origin = np.mean([rig[int(c)].centre for c in camera], axis=0)
         ordered = replace(
-            detections.select(row), cameras=names, camera=place[row].astype(np.int16),
+            detections.select(row),
+            cameras=names,
+            camera=place[row].astype(np.int16),
             frame=detections.frame[row] - first,
-        )  # fmt: skip
+        )
         moved = CameraRig(tuple(_moved(rig[n], origin) for n in names), rig.units)
         return cls(moved, ordered, camera, row + row_before, origin, first)
 

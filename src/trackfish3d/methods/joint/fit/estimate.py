@@ -91,17 +91,30 @@ def _noise(
 
     def likelihood(steps: int) -> float:
         value: float = track_likelihood(
-            paths.begin, paths.frame, paths.members, paths.state, *lines, obs.u, obs.v, noise,
-            (model.acceleration * _STEP**steps) ** 2, model.velocity**2, model.body_length**2, share, model.dart**2,
-        )  # fmt: skip
+            paths.begin,
+            paths.frame,
+            paths.members,
+            paths.state,
+            *lines,
+            obs.u,
+            obs.v,
+            noise,
+            (model.acceleration * _STEP**steps) ** 2,
+            model.velocity**2,
+            model.body_length**2,
+            share,
+            model.dart**2,
+        )
         return value
 
     acceleration = model.acceleration * _STEP ** climb(likelihood, _MOST_STEPS)
     speed = np.sqrt(np.mean(np.sum(paths.state[:, 3:] ** 2, axis=1)) / 3.0)  # along one axis
     return model.with_(
-        noise=model.noise * scale, acceleration=acceleration, velocity=float(max(speed, acceleration)),
+        noise=model.noise * scale,
+        acceleration=acceleration,
+        velocity=float(max(speed, acceleration)),
         dart=float(max(_DART_SPEEDS * speed, _DART_SCALE * acceleration)),
-    )  # fmt: skip
+    )
 
 
 def usual_square(misfit: Array, freedom: Ints) -> float:

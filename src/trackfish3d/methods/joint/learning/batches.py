@@ -22,9 +22,13 @@ def make_batch(frames: PairFrames, chosen: Ints) -> tuple[Batch, Ints]:
     pairs = np.repeat(frames.starts[chosen], counts) + within
     begin = frames.offsets[chosen][block]
     arrays = (
-        pad(frames.tokens, frames.offsets, chosen), pad(frames.camera, frames.offsets, chosen, -1), block,
-        frames.first[pairs] - begin, frames.second[pairs] - begin, frames.columns[pairs],
-    )  # fmt: skip
+        pad(frames.tokens, frames.offsets, chosen),
+        pad(frames.camera, frames.offsets, chosen, -1),
+        block,
+        frames.first[pairs] - begin,
+        frames.second[pairs] - begin,
+        frames.columns[pairs],
+    )
     return Batch(*(torch.from_numpy(np.ascontiguousarray(a)) for a in arrays)), pairs
 
 

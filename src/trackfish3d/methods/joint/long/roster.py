@@ -176,11 +176,15 @@ class Names:
         """Returns as moments to check: one of several absent animals is any of them."""
         return [
             Suspect(
-                min(self.lives[r.lost].last, self.lives[r.found].first), self.lives[r.found].first,
-                self.number[r.found], self.number[r.found], max(LIKELY, 1.0 - 1.0 / r.absent), "join",
+                min(self.lives[r.lost].last, self.lives[r.found].first),
+                self.lives[r.found].first,
+                self.number[r.found],
+                self.number[r.found],
+                max(LIKELY, 1.0 - 1.0 / r.absent),
+                "join",
             )
             for r in self.returns
-        ]  # fmt: skip
+        ]
 
 
 def names_of(pieces: Iterable[Piece], scene: str) -> Names:

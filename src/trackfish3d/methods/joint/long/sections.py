@@ -143,9 +143,13 @@ class Prepared:
         at = int(np.searchsorted(self.world.detections.frame, frame))
         part = np.arange(at, len(self.world.row))
         world = Canonical(
-            self.world.rig, self.world.detections.select(part), self.world.camera, self.world.row[part],
-            self.world.origin, self.world.first,
-        )  # fmt: skip
+            self.world.rig,
+            self.world.detections.select(part),
+            self.world.camera,
+            self.world.row[part],
+            self.world.origin,
+            self.world.first,
+        )
         return Prepared(world, _part(self.obs, part), self.row + at)
 
 

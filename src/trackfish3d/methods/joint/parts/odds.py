@@ -99,9 +99,14 @@ def rays_of(rig: CameraRig, detections: Detections, reach: float) -> PartRays:
         origin[rows], direction[rows] = (x.reshape(-1, k + 1, 3) for x in (cast.origin, cast.direction))
     seen: NDArray[np.bool_] = np.asarray(np.isfinite(direction).all(-1))
     return PartRays(
-        origin[:, 0].copy(), direction[:, 0].copy(), origin[:, 1:].copy(), direction[:, 1:].copy(), seen[:, 1:].copy(),
-        detections.camera.astype(np.int64), reach,
-    )  # fmt: skip
+        origin[:, 0].copy(),
+        direction[:, 0].copy(),
+        origin[:, 1:].copy(),
+        direction[:, 1:].copy(),
+        seen[:, 1:].copy(),
+        detections.camera.astype(np.int64),
+        reach,
+    )
 
 
 def learn(rays: PartRays, begin: Ints, end: Ints, mirror: Ints, body_length: float) -> PartOdds | None:

@@ -94,10 +94,13 @@ class Moments:
         """(K, 5) what `WEIGHTS` weigh."""
         return np.column_stack(
             [
-                np.ones(len(self.score)), np.clip(self.score, *SCORES), np.log2(self.frames), self.swap - NO_SWAP,
+                np.ones(len(self.score)),
+                np.clip(self.score, *SCORES),
+                np.log2(self.frames),
+                self.swap - NO_SWAP,
                 self.close,
             ]
-        )  # fmt: skip
+        )
 
 
 def _closeness(refined: Refined, before: Ints, after: Ints) -> Array:

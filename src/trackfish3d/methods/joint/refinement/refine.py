@@ -119,9 +119,19 @@ def _filter(
     obs: Observations, noise: Array, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array, back: bool
 ) -> Filtered:
     found: Filtered = run_filter(
-        paths.begin, paths.frame, paths.members, paths.state, lines, obs.u, obs.v, noise, q, model.velocity**2,
-        model.body_length**2, back,
-    )  # fmt: skip
+        paths.begin,
+        paths.frame,
+        paths.members,
+        paths.state,
+        lines,
+        obs.u,
+        obs.v,
+        noise,
+        q,
+        model.velocity**2,
+        model.body_length**2,
+        back,
+    )
     return found
 
 
@@ -143,9 +153,20 @@ def smoothed(
     """Return the same tracks with states given all their detections, and darts where they are likely."""
     lines = _linearised(rig, paths, model)
     q: Array = find_darts(
-        paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
-        model.velocity**2, model.body_length**2, settings.dart_share, model.dart**2,
-    )  # fmt: skip
+        paths.begin,
+        paths.frame,
+        paths.state,
+        lines,
+        obs.u,
+        obs.v,
+        obs.noise,
+        paths.members,
+        model.acceleration**2,
+        model.velocity**2,
+        model.body_length**2,
+        settings.dart_share,
+        model.dart**2,
+    )
     noise = obs.noise
     for again in (False, True):
         _, _, state, cov, _ = _filter(obs, noise, paths, model, lines, q, False)

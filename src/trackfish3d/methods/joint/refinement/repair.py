@@ -116,10 +116,20 @@ def find_swaps(
     reach = settings.swap_reach * model.body_length
     return Swaps(
         *swap_odds(
-            paths.name, paths.frame, order, forth[2], forth[3], back[2], back[3], reach, model.acceleration**2,
-            settings.dart_share, model.dart**2, least,
+            paths.name,
+            paths.frame,
+            order,
+            forth[2],
+            forth[3],
+            back[2],
+            back[3],
+            reach,
+            model.acceleration**2,
+            settings.dart_share,
+            model.dart**2,
+            least,
         )
-    )  # fmt: skip
+    )
 
 
 @njit(**KERNEL)
@@ -141,9 +151,16 @@ def link_scores(
     Any other animal: as many as are tracked at once, anywhere in the water that they use, with any velocity.
     """
     density = link_density(
-        paths.name, paths.frame, forth[2], forth[3], back[2], back[3], model.acceleration**2, settings.dart_share,
+        paths.name,
+        paths.frame,
+        forth[2],
+        forth[3],
+        back[2],
+        back[3],
+        model.acceleration**2,
+        settings.dart_share,
         model.dart**2,
-    )  # fmt: skip
+    )
     low, high = np.quantile(paths.state[:, :3], [0.02, 0.98], axis=0)
     volume = float(np.prod(np.maximum(high - low, model.body_length)))
     animals = float(np.median(np.unique(paths.frame, return_counts=True)[1]))
@@ -174,9 +191,17 @@ def stitch(
     n = len(first)
     q = model.acceleration**2
     odds = link_odds(
-        paths.frame[first], paths.frame[last], forth[2][last], forth[3][last], back[2][first], back[3][first],
-        settings.stitch_gap, q, settings.dart_share, model.dart**2,
-    )  # fmt: skip
+        paths.frame[first],
+        paths.frame[last],
+        forth[2][last],
+        forth[3][last],
+        back[2][first],
+        back[3][first],
+        settings.stitch_gap,
+        q,
+        settings.dart_share,
+        model.dart**2,
+    )
     # A new animal is anywhere in the water with any velocity: that is what a link is weighed against.
     anew = math.log(model.births) - 3.0 * math.log(model.velocity * math.sqrt(2 * math.pi))
     value = odds - anew + prior

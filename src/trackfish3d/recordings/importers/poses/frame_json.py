@@ -12,15 +12,51 @@ from .._file import DetectionFile, camera_in_path, last_number
 from ..keypoints import Poses, detections_from_poses
 
 _BODY_25 = (
-    "nose", "neck", "right_shoulder", "right_elbow", "right_wrist", "left_shoulder", "left_elbow", "left_wrist",
-    "mid_hip", "right_hip", "right_knee", "right_ankle", "left_hip", "left_knee", "left_ankle", "right_eye", "left_eye",
-    "right_ear", "left_ear", "left_toe", "left_small_toe", "left_heel", "right_toe", "right_small_toe", "right_heel",
-)  # fmt: skip
-_COCO_17 = (
-    "nose", "left_eye", "right_eye", "left_ear", "right_ear", "left_shoulder", "right_shoulder", "left_elbow",
-    "right_elbow", "left_wrist", "right_wrist", "left_hip", "right_hip", "left_knee", "right_knee", "left_ankle",
+    "nose",
+    "neck",
+    "right_shoulder",
+    "right_elbow",
+    "right_wrist",
+    "left_shoulder",
+    "left_elbow",
+    "left_wrist",
+    "mid_hip",
+    "right_hip",
+    "right_knee",
     "right_ankle",
-)  # fmt: skip
+    "left_hip",
+    "left_knee",
+    "left_ankle",
+    "right_eye",
+    "left_eye",
+    "right_ear",
+    "left_ear",
+    "left_toe",
+    "left_small_toe",
+    "left_heel",
+    "right_toe",
+    "right_small_toe",
+    "right_heel",
+)
+_COCO_17 = (
+    "nose",
+    "left_eye",
+    "right_eye",
+    "left_ear",
+    "right_ear",
+    "left_shoulder",
+    "right_shoulder",
+    "left_elbow",
+    "right_elbow",
+    "left_wrist",
+    "right_wrist",
+    "left_hip",
+    "right_hip",
+    "left_knee",
+    "right_knee",
+    "left_ankle",
+    "right_ankle",
+)
 
 
 def read_frame_json(file: DetectionFile) -> Detections:
