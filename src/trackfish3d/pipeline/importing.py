@@ -112,8 +112,7 @@ def import_recording(
         dropped=counted,
     )
     found, rate = _on_one_clock(found, _of_rig(timestamps, rig), fps, counted)
-    offsets = _of_rig(time_offset_frames, rig)
-    _refuse_far(offsets)
+    offsets = _near(_of_rig(time_offset_frames, rig))
     known = _known(truth, rig)
     with locked(folder):
         if overwrite:
@@ -155,10 +154,12 @@ def _on_one_clock(
     return found, rate
 
 
-def _refuse_far(offsets: Mapping[str, int]) -> None:
+def _near(offsets: dict[str, int]) -> dict[str, int]:
+    """Return offsets that recordings can have; refuse others."""
     for name, frames in offsets.items():
         if abs(frames) > LONGEST:
             raise InputError(f"--time-offset {name}={frames}: is too large")
+    return offsets
 
 
 def _make_room(folder: Path) -> None:
