@@ -128,8 +128,12 @@ KINDS = [
 
 def test_what_was_acknowledged_survives_a_kill_after_each_kind_of_edit(tmp_path):
     recording = filmed(tmp_path / "rec", frames=120, fish=3)
+    tracks = recording.tracks
+    place = tracks.position[(tracks.track == 1) & (tracks.frame == 82)]
+    seen = {c.name: c.project(place)[0].tolist() for c in recording.rig.cameras}
+    point = {"kind": "point", "track": 1, "frame": 82, "pixels": seen}
     expected: list[str] = []
-    for asked in KINDS:
+    for asked in [*KINDS[:3], point, *KINDS[3:]]:
         server = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(recording.folder)],
             stdin=subprocess.PIPE,

@@ -127,6 +127,26 @@ def test_picking_with_the_mouse_and_drawing_a_point(browser, shown):  # noqa: F8
     v.close()
 
 
+def test_a_point_is_drawn_by_keys_alone(browser, shown):  # noqa: F811
+    recording, view = shown
+    v = Viewer(browser, view.address)
+    tracks = recording.tracks
+    v.press("ArrowDown", "Home", *["ArrowRight"] * 8, "p", "1", "2", "ArrowRight", "Shift+ArrowUp", "Shift+ArrowUp")
+    assert v.state("frame") == 8  # arrows move the cross, not time
+    v.shot("a point by keys")
+    v.press("p")
+    assert v.said.startswith("point of 0 at frame 8")
+    mended = Recording.open(recording.folder).mended_tracks
+    place, point = (t.position[(t.track == 0) & (t.frame == 8)] for t in (tracks, mended))
+    asked = [c.project(place)[0] for c in recording.rig]
+    asked[1] = asked[1] + [10, -2]
+    moved = [c.project(point)[0] - c.project(place)[0] for c in recording.rig]
+    assert np.linalg.norm(moved[1]) > 2  # the views disagree on purpose: the point lies between what both say
+    assert all(np.linalg.norm(c.project(point)[0] - a) < 10 for c, a in zip(recording.rig, asked, strict=True))
+    v.press("z")
+    v.close()
+
+
 def test_the_number_in_the_picture_is_the_number_on_the_page(browser, shown):  # noqa: F811
     _, view = shown
     v = Viewer(browser, view.address)

@@ -63,7 +63,7 @@ export const actions = {
     if (!state.clicking) {
       if (!needed()) return;
       state.clicking = { track: state.selected, frame: state.frame, pixels: {} };
-      say(`click track ${state.selected} in two views, then press P again; Esc leaves it`);
+      say(`click track ${state.selected} in two views, or press their numbers and move the cross by arrows; then P again; Esc leaves it`);
     } else {
       const { track, frame, pixels } = state.clicking;
       state.clicking = null;
@@ -146,7 +146,7 @@ const BUTTONS = [
 
 function drawActions() {
   const two = state.other === null ? "" : ` and ${state.other}`;
-  const views = state.clicking ? `; clicked in ${Object.keys(state.clicking.pixels).length} views` : "";
+  const views = state.clicking ? `; shown in ${Object.keys(state.clicking.pixels).length} views` : "";
   $("chosen").textContent = state.selected === null ? "Nothing picked" : `Track ${state.selected}${two}${views}`;
   $("undo").disabled = !state.edits.active.length;
   $("redo").disabled = !state.edits.undone.length;

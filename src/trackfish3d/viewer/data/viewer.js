@@ -7,13 +7,13 @@ import { actions, next, startMending } from "./mending.js";
 import { startScene } from "./scene3d.js";
 import { $, announce, go, inTurn, isDark, on, say, state } from "./state.js";
 import { startTimeline } from "./timeline.js";
-import { enlarge, startViews } from "./views.js";
+import { aim, enlarge, nudge, startViews } from "./views.js";
 
 const KEYS = [
   ["Space", "play, pause"], ["← →", "one frame; with Shift ten"], ["Home End", "first, last frame"], ["+ −", "faster, slower"],
   ["N B", "next, previous suspect"], ["L", "loop about the suspect"], ["↓ ↑", "pick the next, previous track"], ["O", "second track: the nearest, then farther ones"],
   ["S", "swap both from here on"], ["Shift S", "swap both in the suspect's frames"], ["J", "join the second to the first"], ["X", "cut here"],
-  ["D", "delete the track"], ["E", "rename"], ["P", "draw a point: click in two views, P again"], ["G", "fill the gap"],
+  ["D", "delete the track"], ["E", "rename"], ["P", "draw a point: click in two views, or 1 … 9 and arrows (Shift: one pixel); P again"], ["G", "fill the gap"],
   ["A", "accept the suspect as right"], ["V", "solve the suspect's stretch again"], ["Z Y", "undo, redo"], ["C", "colour by identity, speed, confidence, depth"],
   ["1 … 9, 0", "enlarge a view, all views"], ["F", "see all animals in 3D"], ["T", "light, dark"], ["Esc", "pick nothing"],
 ];
@@ -132,6 +132,16 @@ function step(frames) {
   go(state.frame + frames);
 }
 
+const AIMED = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+/** What a key does to the cross of a point that is being drawn; nothing for other keys. */
+function aimed(key, event) {
+  if (/^[1-9]$/.test(key)) return () => aim(Number(key) - 1);
+  const way = AIMED[key];
+  const far = event.shiftKey ? 1 : 10;
+  return way && (() => nudge(way[0] * far, way[1] * far));
+}
+
 function keys(event) {
   const undo = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
   if (event.target.matches?.("input[type=text], select") || ((event.ctrlKey || event.metaKey || event.altKey) && !undo)) return;
@@ -140,7 +150,8 @@ function keys(event) {
   const act = undo && event.shiftKey ? actions.redo : /^[1-9]$/.test(key) ? () => enlarge(Number(key) - 1) : pressed[key];
   if (!act) return;
   event.preventDefault();
-  if (AT_ONCE.has(key) || /^[1-9]$/.test(key)) act(event);
+  if (/^(Arrow|[1-9]$)/.test(key)) return inTurn(() => ((state.clicking && aimed(key, event)) || act)(event));
+  if (AT_ONCE.has(key)) act(event);
   else inTurn(() => act(event));
 }
 

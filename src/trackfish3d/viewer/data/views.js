@@ -122,6 +122,7 @@ class Look {
     inTurn(() => {
       if (state.clicking) {
         state.clicking.pixels[this.camera.name] = [u, v];
+        state.clicking.view = this.k;
         announce("frame", "edits");
       } else this.pick(found, second);
     });
@@ -340,6 +341,31 @@ class Look {
     g.lineTo(x, y + 9);
     g.stroke();
   }
+}
+
+/** Put the cross of a point that is being drawn into a view: where its track is seen nearest in time, or the middle. */
+export function aim(k) {
+  const look = looks[k];
+  if (!look) return say(`there is no view ${k + 1}`, true);
+  const { track, frame, pixels } = state.clicking;
+  let [at, least] = [look.middle, Infinity];
+  along(track, frame - 60, frame + 60, (chunk, row) => {
+    const seen = [chunk.pixels[k][0][row], chunk.pixels[k][1][row]];
+    const apart = Math.abs(chunk.frame[row] - frame);
+    if (apart < least && !Number.isNaN(seen[0])) [at, least] = [seen, apart];
+  });
+  state.clicking.view = k;
+  pixels[look.camera.name] ??= [...at];
+  announce("frame", "edits");
+}
+
+/** Move the cross of the view that was aimed at last, px of the image. */
+export function nudge(du, dv) {
+  const look = looks[state.clicking.view];
+  if (!look) return say("choose a view for the point by its number first", true);
+  const at = state.clicking.pixels[look.camera.name];
+  [at[0], at[1]] = [at[0] + du, at[1] + dv];
+  announce("frame", "edits");
 }
 
 /** Show one view large, or all again. */
