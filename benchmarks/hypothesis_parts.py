@@ -23,6 +23,7 @@ from trackfish3d.methods.paper.checkpoint import load_model
 from trackfish3d.methods.paper.inference import ScoredFrames, group_scored, in_order, score_frames
 from trackfish3d.methods.paper.labels import pseudo_labels
 from trackfish3d.methods.paper.method import Paper, PaperSettings
+from trackfish3d.methods.paper.network import TrackFishNet
 from trackfish3d.methods.paper.settings import GroupingSettings
 from trackfish3d.methods.paper.tracker import PaperTracker
 from trackfish3d.methods.paper.train.settings import TrainingSettings, fast_recipe
@@ -176,7 +177,7 @@ def tracked(model: Path, folders: list[Path], **grouping: float) -> Numbers:
     found = {}
     for folder in folders:
         scene = opened(folder)
-        tracks = Paper(settings).track(scene.rig, scene.detections)
+        tracks = Paper(settings).track(scene.rig, scene.detections).tracks
         found[folder.name] = percent(score(scene.truth, tracks, GATE))
     return with_mean(found)
 
@@ -195,32 +196,42 @@ def parting(model: Path, folders: list[Path]) -> Numbers:
     Also the share of false plausible pairs whose probability is 0.5 or more.
     """
     net, _ = load_model(model)
-    alone = {
-        "probability": GroupingSettings(weight_probability=1, weight_feature=0),
-        "cosine": GroupingSettings(weight_probability=0, weight_feature=1),
-    }
-    rows = []
-    for folder in folders:
-        scene = opened(folder)
-        d = scene.detections
-        tables: dict[str, dict[int, Vectors]] = {}
-        for name, settings in alone.items():
-            tables[name] = {}
-            for scored in score_frames(net, scene.rig, d, settings):
-                tables[name] |= {k: scored.affinity[b] for b, k in enumerate(scored.batch.tolist())}
-        values: dict[str, list[NDArray[Any]]] = {"probability": [], "cosine": [], "error": [], "same": []}
-        for k, pairs in enumerate(pairs_of_frames(scene.rig, d, scene.truth.identities_of_detections(len(d)))):
-            use, begin = pairs.plausible, d.offsets[k]
-            for name, table in tables.items():
-                values[name].append(table[k][pairs.first[use] - begin, pairs.second[use] - begin])
-            values["error"].append(-pairs.error_px[use])
-            values["same"].append(pairs.same[use])
-        flat = {name: np.concatenate(parts) for name, parts in values.items()}
-        same = flat.pop("same")
-        row = [auc(x[same].astype(float), x[~same].astype(float)) for x in flat.values()]
-        rows.append([*row, float((flat["probability"][~same] >= 0.5).mean())])
+    rows = [list(parting_of(net, opened(folder)).values()) for folder in folders]
     mean = np.nanmean(np.array(rows, float), axis=0)
-    return dict(zip(("probability", "cosine", "error", "false_accepted"), mean.tolist(), strict=True))
+    return dict(zip(PARTING, mean.tolist(), strict=True))
+
+
+PARTING = ("probability", "cosine", "error", "false_accepted")
+
+
+def alone(net: TrackFishNet, scene: StageScene) -> tuple[dict[int, Vectors], Vectors]:
+    """Pair probabilities (n, n) of each frame by its index, and unit embeddings (N, D) of all detections."""
+    d = scene.detections
+    table: dict[int, Vectors] = {}
+    vectors = np.zeros((len(d), net.settings.width), np.float32)
+    for scored in score_frames(net, scene.rig, d, GroupingSettings(weight_probability=1, weight_feature=0)):
+        for b, k in enumerate(scored.batch.tolist()):
+            n = d.offsets[k + 1] - d.offsets[k]
+            table[k] = scored.affinity[b, :n, :n]
+            vectors[d.at(k)] = scored.vectors[b, :n]
+    return table, vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def parting_of(net: TrackFishNet, scene: StageScene) -> Numbers:
+    """What `parting` says of one school."""
+    d = scene.detections
+    table, vectors = alone(net, scene)
+    values: dict[str, list[NDArray[Any]]] = {"probability": [], "cosine": [], "error": [], "same": []}
+    for k, pairs in enumerate(pairs_of_frames(scene.rig, d, scene.truth.identities_of_detections(len(d)))):
+        first, second = pairs.first[pairs.plausible], pairs.second[pairs.plausible]
+        values["probability"].append(table[k][first - d.offsets[k], second - d.offsets[k]])
+        values["cosine"].append((vectors[first] * vectors[second]).sum(1))
+        values["error"].append(-pairs.error_px[pairs.plausible])
+        values["same"].append(pairs.same[pairs.plausible])
+    flat = {name: np.concatenate(found) for name, found in values.items()}
+    same = flat.pop("same")
+    row = [auc(x[same].astype(float), x[~same].astype(float)) for x in flat.values()]
+    return dict(zip(PARTING, [*row, float((flat["probability"][~same] >= 0.5).mean())], strict=True))
 
 
 def visible(folders: list[Path]) -> float:
