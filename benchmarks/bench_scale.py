@@ -54,24 +54,62 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "trackfish3d", *map(str, words)]
 
 
-def track_in_tenths(folder: str) -> None:
-    """Track a recording here, and print the CPU seconds of each tenth of its frames, the writing, and the peak."""
+def track_with_log(folder: str) -> None:
+    """Track a recording here; CPU seconds at every hundredth of its frames go to a log beside it, a line each.
+
+    A run that was stopped goes on, and its log with it: a process begins at what it has done already.
+    """
     from trackfish3d.methods.registry import make_method
     from trackfish3d.pipeline.track_files import track_into
     from trackfish3d.recordings import Recording
 
-    marks: list[float] = []
+    recording = Recording.open(folder)
+    with Path(f"{folder}.log").open("a") as log:
+        last = -1
 
-    def progress(done: int, total: int) -> None:
-        if not marks or done * 10 // total > len(marks) - 1:
-            marks.append(time.process_time())
+        def note(done: int, total: int) -> None:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            row = {"process": os.getpid(), "done": done, "total": total, "cpu": time.process_time(), "mib": peak}
+            log.write(json.dumps(row) + "\n")
+            log.flush()
 
-    made = track_into(Recording.open(folder), make_method("joint", {}), progress)
-    end = time.process_time()
-    tenths = [b - a for a, b in pairwise(marks)]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"tenths": tenths, "before": marks[0], "after": end - marks[-1], "cpu": end, "mib": peak,
-                      "summary": made.summary}))  # fmt: skip
+        def progress(done: int, total: int) -> None:
+            nonlocal last
+            if done * 100 // total > last:
+                last = done * 100 // total
+                note(done, total)
+
+        made = track_into(recording, make_method("joint", {}), progress)
+        note(recording.info.frame_count, recording.info.frame_count)
+        log.write(json.dumps({"summary": made.summary}) + "\n")
+
+
+def logged(folder: Path) -> dict:
+    """What the log of a run says: CPU seconds of each tenth of the frames, before and after, in all, peak, outcome.
+
+    Where a process was stopped, the next did some frames again: they count once, as the later one did them.
+    """
+    rows = [json.loads(line) for line in Path(f"{folder}.log").read_text().splitlines()]
+    marks = [r for r in rows if "done" in r]
+    total = marks[0]["total"]
+    cost = np.zeros(100)
+    before = after = again = 0.0
+    for process in dict.fromkeys(r["process"] for r in marks):
+        mine = [r for r in marks if r["process"] == process]
+        before += mine[0]["cpu"]
+        for a, b in pairwise(mine):
+            spent = b["cpu"] - a["cpu"]
+            if a["done"] == total:
+                after += spent
+                continue
+            k = min(a["done"] * 100 // total, 99)
+            again += cost[k]
+            cost[k] = spent
+    return {
+        "tenths": cost.reshape(10, 10).sum(1).tolist(), "before": before, "after": after, "again": again,
+        "cpu": before + after + float(cost.sum()), "mib": max(r["mib"] for r in marks), "done": marks[-1]["done"],
+        "processes": len({r["process"] for r in marks}), "summary": rows[-1].get("summary", ""),
+    }  # fmt: skip
 
 
 def long_recording(frames: int, work: Path) -> dict:
@@ -190,7 +228,7 @@ if __name__ == "__main__":
     parser.add_argument("--inner", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.inner:
-        track_in_tenths(given.inner)
+        track_with_log(given.inner)
         sys.exit()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     given.out.mkdir(parents=True, exist_ok=True)

@@ -14,8 +14,8 @@ import motmetrics
 import numpy as np
 
 from trackfish3d.evaluation import evaluate
-from trackfish3d.evaluation.clear import ClearScores, clear_scores, correspond
-from trackfish3d.evaluation.identity import IdentityScores, identity_scores
+from trackfish3d.evaluation.clear import ClearScores, ClearSums, Matcher
+from trackfish3d.evaluation.identity import IdentityScores, IdentitySums
 from trackfish3d.evaluation.matching import Points, pair_up
 
 GATE = 1.0
@@ -54,7 +54,11 @@ def school(fish: int, frames: int, seed: int) -> Columns:
 
 def clear_and_identity(columns: Columns) -> tuple[ClearScores, IdentityScores]:
     pairs = pair_up(Points.build(*columns[:3], "truth"), Points.build(*columns[3:], "prediction"), GATE)
-    return clear_scores(pairs, correspond(pairs, GATE)), identity_scores(pairs, GATE)
+    size = len(pairs.truth.ids), len(pairs.pred.ids)
+    clear, identity = ClearSums(*size), IdentitySums(*size, GATE)
+    clear.add(pairs, Matcher(*size, GATE).match(pairs))
+    identity.add(pairs)
+    return clear.scores(), identity.scores()
 
 
 def motmetrics_clear_and_identity(columns: Columns) -> tuple[dict[str, float], float]:

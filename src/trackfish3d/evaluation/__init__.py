@@ -1,5 +1,5 @@
 """Scores of 3D tracks: against the truth, and without it."""
 
-from .scores import Scores, evaluate
+from .scores import SceneScores, Scores, evaluate
 
-__all__ = ["Scores", "evaluate"]
+__all__ = ["SceneScores", "Scores", "evaluate"]

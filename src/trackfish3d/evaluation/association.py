@@ -1,6 +1,7 @@
 """Cross-view association: whether detections put together in one frame show the same animal."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,10 @@ class AssociationScores:
     true_groups: int
     exact_groups: int
 
+    def __add__(self, other: "AssociationScores") -> "AssociationScores":
+        groups = self.true_groups + other.true_groups, self.exact_groups + other.exact_groups
+        return AssociationScores(self.pairs + other.pairs, *groups)
+
     @property
     def exact_group_accuracy(self) -> float:
         """Share of the true groups that were found exactly; NaN without any."""
@@ -113,18 +118,42 @@ def association_of_tracks(tracks: Tracks, truth: Truth) -> AssociationScores | N
 
     Detections that neither a track nor an animal is linked to count for nothing, as in `association_scores`.
     """
-    if truth.detection is None or not (tracks.detection >= 0).any() or tracks.cameras != truth.cameras:
-        return None
-    n = int(max(tracks.detection.max(), truth.detection.max(initial=-1))) + 1
-    frame, camera, group = np.full(n, -1, np.int64), np.full(n, -1, np.int64), np.full(n, -1, np.int64)
-    for rows, frames in ((truth.detection, truth.frame), (tracks.detection, tracks.frame)):
+    return association_of_blocks([(truth, tracks)])
+
+
+def association_of_blocks(blocks: Iterable[tuple[Truth | None, Tracks | None]]) -> AssociationScores | None:
+    """Score the groups of tracks that come in blocks of whole frames, as `association_of_tracks` does.
+
+    Parameters
+    ----------
+    blocks : truth and tracks of the same frames; None where one has nothing there.
+    """
+    whole, named = AssociationScores(PairCounts(0, 0, 0), 0, 0), False
+    for truth, tracks in blocks:
+        if truth is not None and tracks is not None and tracks.cameras != truth.cameras:
+            return None
+        if truth is not None and truth.detection is None:
+            return None
+        named = named or (tracks is not None and bool((tracks.detection >= 0).any()))
+        whole += _of_block(truth, tracks)
+    return whole if named else None
+
+
+def _of_block(truth: Truth | None, tracks: Tracks | None) -> AssociationScores:
+    sides = [(t.detection, t.frame) for t in (truth, tracks) if t is not None and t.detection is not None]
+    used = np.unique(np.concatenate([rows[rows >= 0] for rows, _ in sides]))
+    frame, camera, group = (np.full(len(used), -1, np.int64) for _ in range(3))
+    for rows, frames in sides:
         row, cam = np.nonzero(rows >= 0)
-        frame[rows[row, cam]], camera[rows[row, cam]] = frames[row], cam
-        if rows is tracks.detection:
-            group[rows[row, cam]] = row
-    used = camera >= 0
-    whom = truth.identities_of_detections(n)
-    return association_scores(frame[used], camera[used], group[used], whom[used])
+        at = np.searchsorted(used, rows[row, cam])
+        frame[at], camera[at] = frames[row], cam
+        if tracks is not None and rows is tracks.detection:
+            group[at] = row
+    whom = np.full((len(used), 1), -1, np.int64)
+    if truth is not None and truth.detection is not None:
+        small = np.where(truth.detection >= 0, np.searchsorted(used, truth.detection), -1)
+        whom = replace(truth, detection=small).identities_of_detections(len(used))
+    return association_scores(frame, camera, group, whom)
 
 
 def group_labels(members: ArrayLike, offsets: ArrayLike, n_detections: int) -> Ints:

@@ -1,5 +1,6 @@
 """What can be said of tracks without any truth."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,11 +120,25 @@ class TrackLengths:
 
 def track_lengths(frame: ArrayLike, track: ArrayLike) -> TrackLengths:
     """Measure the length of every track from columns frame (N,) and track (N,), rows in any order."""
-    frames, tracks = np.asarray(frame, np.int64), np.asarray(track, np.int64)
-    names, index, points = np.unique(tracks, return_inverse=True, return_counts=True)
-    first = np.full(len(names), np.iinfo(np.int64).max)
-    last = np.full(len(names), np.iinfo(np.int64).min)
-    np.minimum.at(first, index, frames)
-    np.maximum.at(last, index, frames)
-    total = int(frames.max() - frames.min() + 1) if len(frames) else 0
-    return TrackLengths(names, points.astype(np.int64), last - first + 1, total)
+    return track_lengths_of([(np.asarray(frame, np.int64), np.asarray(track, np.int64))])
+
+
+def track_lengths_of(pieces: Iterable[tuple[Ints, Ints]]) -> TrackLengths:
+    """Measure the length of every track from pieces of both columns, in any order.
+
+    Parameters
+    ----------
+    pieces : frame (N,) and track (N,) of each.
+    """
+    names = points = first = last = np.zeros(0, np.int64)
+    for frames, tracks in pieces:
+        known, names = names, np.union1d(names, tracks)
+        place, index = np.searchsorted(names, known), np.searchsorted(names, tracks)
+        more, low, high = (np.full(len(names), value) for value in (0, np.iinfo(np.int64).max, np.iinfo(np.int64).min))
+        more[place], low[place], high[place] = points, first, last
+        np.add.at(more, index, 1)
+        np.minimum.at(low, index, frames)
+        np.maximum.at(high, index, frames)
+        points, first, last = more, low, high
+    total = int(last.max() - first.min() + 1) if len(names) else 0
+    return TrackLengths(names, points, last - first + 1, total)

@@ -78,23 +78,41 @@ class ClearScores:
         return asdict(self) | self.shares
 
 
-def correspond(pairs: Pairs, gate: float) -> Correspondence:
-    """Match truth and prediction frame by frame within `gate` (world units, no wider than the pairs)."""
-    pred, state, handover, edge = _correspond(
-        pairs.truth_offsets,
-        pairs.pred_offsets,
-        pairs.truth.identity,
-        pairs.pred.identity,
-        len(pairs.truth.ids),
-        len(pairs.pred.ids),
-        pairs.edge_offsets,
-        pairs.edge_pred,
-        pairs.edge_distance,
-        gate,
-    )
-    distance = np.full(len(edge), np.nan)
-    distance[edge >= 0] = pairs.edge_distance[edge[edge >= 0]]
-    return Correspondence(pred, state, handover, distance)
+class Matcher:
+    """Matches truth and prediction part by part of a scene, and remembers who was last matched with whom.
+
+    Parameters
+    ----------
+    animals : int
+        How many there are in the whole scene.
+    tracks : int
+        How many there are in the whole scene.
+    gate : float
+        Largest distance of a match, world units; no wider than the pairs.
+    """
+
+    def __init__(self, animals: int, tracks: int, gate: float) -> None:
+        self.gate = gate
+        self._partner = np.full(animals, -1, np.int64)
+        self._owner = np.full(tracks, -1, np.int64)
+
+    def match(self, pairs: Pairs) -> Correspondence:
+        """Match the frames of the next part."""
+        pred, state, handover, edge = _correspond(
+            pairs.truth_offsets,
+            pairs.pred_offsets,
+            pairs.truth.identity,
+            pairs.pred.identity,
+            self._partner,
+            self._owner,
+            pairs.edge_offsets,
+            pairs.edge_pred,
+            pairs.edge_distance,
+            self.gate,
+        )
+        distance = np.full(len(edge), np.nan)
+        distance[edge >= 0] = pairs.edge_distance[edge[edge >= 0]]
+        return Correspondence(pred, state, handover, distance)
 
 
 @njit(cache=True)
@@ -103,21 +121,20 @@ def _correspond(
     pred_offsets: Ints,
     truth_identity: Ints,
     pred_identity: Ints,
-    n_truth: int,
-    n_pred: int,
+    partner_of: Ints,
+    owner_of: Ints,
     edge_offsets: Ints,
     edge_pred: Ints,
     edge_distance: Floats,
     gate: float,
 ) -> tuple[Ints, NDArray[np.int8], NDArray[np.bool_], Ints]:
+    """Match frame by frame; ``partner_of`` animals and ``owner_of`` tracks (by assignment) are the last ones."""
     rows = truth_identity.shape[0]
     match = np.full(rows, -1, np.int64)
     match_edge = np.full(rows, -1, np.int64)
     state = np.zeros(rows, np.int8)
     handover = np.zeros(rows, np.bool_)
     used = np.zeros(pred_identity.shape[0], np.bool_)
-    partner_of = np.full(n_truth, -1, np.int64)  # last partner of each animal
-    owner_of = np.full(n_pred, -1, np.int64)  # last animal that an assignment gave each track
     for f in range(truth_offsets.shape[0] - 1):
         t0 = truth_offsets[f]
         t1 = truth_offsets[f + 1]
@@ -172,43 +189,68 @@ def _correspond(
     return match, state, handover, match_edge
 
 
-def clear_scores(pairs: Pairs, found: Correspondence) -> ClearScores:
-    """Count what a correspondence got right and wrong."""
-    identity = pairs.truth.identity
-    animals = len(pairs.truth.ids)
-    truth_points = len(identity)
-    predicted_points = len(pairs.pred.identity)
-    matched = found.state != MISSED
-    hits = int(matched.sum())
-    misses = truth_points - hits
-    false_positives = predicted_points - hits
-    switches = int((found.state == SWITCHED).sum())
-    share = np.bincount(identity[matched], minlength=animals) / np.bincount(identity, minlength=animals)
-    return ClearScores(
-        mota=1.0 - divide(misses + switches + false_positives, truth_points),
-        motp=divide(float(found.distance[matched].sum()), hits),
-        recall=divide(hits, truth_points),
-        precision=divide(hits, predicted_points),
-        false_positives=false_positives,
-        misses=misses,
-        switches=switches,
-        fragmentations=int(_fragmentations(identity, found.state, animals)),
-        mostly_tracked=int((share >= 0.8).sum()),
-        partly_tracked=int(((share >= 0.2) & (share < 0.8)).sum()),
-        mostly_lost=int((share < 0.2).sum()),
-        animals=animals,
-        tracks=len(pairs.pred.ids),
-        frames=len(pairs.frames),
-        truth_points=truth_points,
-        predicted_points=predicted_points,
-    )
+class ClearSums:
+    """Counts what correspondences got right and wrong, part by part of a scene.
+
+    Parameters
+    ----------
+    animals : int
+        How many there are in the whole scene.
+    tracks : int
+        How many there are in the whole scene.
+    """
+
+    def __init__(self, animals: int, tracks: int) -> None:
+        self._tracks = tracks
+        self._seen = np.zeros(animals, np.int64)
+        self._hits = np.zeros(animals, np.int64)
+        self._was_matched = np.zeros(animals, np.bool_)
+        self._in_gap = np.zeros(animals, np.bool_)
+        self._predicted = self._switches = self._fragmentations = self._frames = 0
+        self._distance = 0.0
+
+    def add(self, pairs: Pairs, found: Correspondence) -> None:
+        """Count the next part."""
+        identity, animals = pairs.truth.identity, len(self._seen)
+        matched = found.state != MISSED
+        self._seen += np.bincount(identity, minlength=animals)
+        self._hits += np.bincount(identity[matched], minlength=animals)
+        self._predicted += len(pairs.pred.identity)
+        self._switches += int((found.state == SWITCHED).sum())
+        self._fragmentations += int(_fragmentations(identity, found.state, self._was_matched, self._in_gap))
+        self._frames += len(pairs.frames)
+        self._distance += float(found.distance[matched].sum())
+
+    def scores(self) -> ClearScores:
+        """Return the scores of all parts."""
+        truth_points, hits = int(self._seen.sum()), int(self._hits.sum())
+        misses, false_positives = truth_points - hits, self._predicted - hits
+        share = self._hits / self._seen
+        return ClearScores(
+            mota=1.0 - divide(misses + self._switches + false_positives, truth_points),
+            motp=divide(self._distance, hits),
+            recall=divide(hits, truth_points),
+            precision=divide(hits, self._predicted),
+            false_positives=false_positives,
+            misses=misses,
+            switches=self._switches,
+            fragmentations=self._fragmentations,
+            mostly_tracked=int((share >= 0.8).sum()),
+            partly_tracked=int(((share >= 0.2) & (share < 0.8)).sum()),
+            mostly_lost=int((share < 0.2).sum()),
+            animals=len(self._seen),
+            tracks=self._tracks,
+            frames=self._frames,
+            truth_points=truth_points,
+            predicted_points=self._predicted,
+        )
 
 
 @njit(cache=True)
-def _fragmentations(identity: Ints, state: NDArray[np.int8], animals: int) -> int:
+def _fragmentations(
+    identity: Ints, state: NDArray[np.int8], was_matched: NDArray[np.bool_], in_gap: NDArray[np.bool_]
+) -> int:
     """Gaps between two matches of the same animal, each counted once whatever its length."""
-    was_matched = np.zeros(animals, np.bool_)
-    in_gap = np.zeros(animals, np.bool_)
     count = 0
     for t in range(identity.shape[0]):
         animal = identity[t]

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..maths.assignment import assign_edges
 from .clear import divide
-from .matching import Pairs
+from .matching import Pairs, PairSums
 
 
 @dataclass(frozen=True)
@@ -25,25 +25,45 @@ class IdentityScores:
         return asdict(self)
 
 
-def identity_scores(pairs: Pairs, gate: float) -> IdentityScores:
-    """Score the best one-to-one mapping of animals to tracks; equals py-motmetrics and TrackEval.
+class IdentitySums:
+    """Counts the frames in which animals and tracks are near each other, part by part of a scene.
 
-    The weight of an animal and a track is the number of frames in which they are within `gate` (world
+    The weight of an animal and a track is the number of frames in which they are within ``gate`` (world
     units), whether or not another pair was matched there.
+
+    Parameters
+    ----------
+    animals : int
+        How many there are in the whole scene.
+    tracks : int
+        How many there are in the whole scene.
+    gate : float
+        Largest distance of a match, world units.
     """
-    near = pairs.within(gate)
-    animals, tracks = len(pairs.truth.ids), len(pairs.pred.ids)
-    key = pairs.truth.identity[pairs.edge_truth[near]] * tracks + pairs.pred.identity[pairs.edge_pred[near]]
-    together, frames = np.unique(key, return_counts=True)
-    animal, track = np.divmod(together, max(tracks, 1))
-    chosen = assign_edges(animal, track, -frames.astype(np.float64), animals, tracks, 0.0)
-    idtp = int(frames[chosen[chosen >= 0]].sum())
-    truth_points, predicted_points = len(pairs.truth.identity), len(pairs.pred.identity)
-    return IdentityScores(
-        idf1=divide(2 * idtp, truth_points + predicted_points),
-        idp=divide(idtp, predicted_points),
-        idr=divide(idtp, truth_points),
-        idtp=idtp,
-        idfp=predicted_points - idtp,
-        idfn=truth_points - idtp,
-    )
+
+    def __init__(self, animals: int, tracks: int, gate: float) -> None:
+        self._animals, self._tracks, self._gate = animals, tracks, gate
+        self._together = PairSums(tracks, np.int64)
+        self._truth = self._predicted = 0
+
+    def add(self, pairs: Pairs) -> None:
+        """Count the next part."""
+        near = pairs.within(self._gate)
+        self._together.add(*pairs.identities(near), np.ones(int(near.sum()), np.int64))
+        self._truth += len(pairs.truth.identity)
+        self._predicted += len(pairs.pred.identity)
+
+    def scores(self) -> IdentityScores:
+        """Score the best one-to-one mapping of animals to tracks; equals py-motmetrics and TrackEval."""
+        animal, track = self._together.who
+        frames = self._together.sums
+        chosen = assign_edges(animal, track, -frames.astype(np.float64), self._animals, self._tracks, 0.0)
+        idtp = int(frames[chosen[chosen >= 0]].sum())
+        return IdentityScores(
+            idf1=divide(2 * idtp, self._truth + self._predicted),
+            idp=divide(idtp, self._predicted),
+            idr=divide(idtp, self._truth),
+            idtp=idtp,
+            idfp=self._predicted - idtp,
+            idfn=self._truth - idtp,
+        )

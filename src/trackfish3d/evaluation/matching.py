@@ -1,6 +1,9 @@
 """Truth beside prediction: one alignment by frame and one list of near pairs, shared by all scores."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,6 +14,7 @@ from ..core.errors import InputError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+BLOCK = 10_000  # frames that are scored at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,15 @@ class Points:
             )
         ids, index = np.unique(identities, return_inverse=True)
         return Points(frames, ids, index.astype(np.int64), position, row, dropped)
+
+    def under(self, ids: Ints) -> "Points":
+        """Return the same points with identities of a whole scene (K,), ascending, of which these are some."""
+        return replace(self, ids=ids, identity=np.searchsorted(ids, self.ids)[self.identity])
+
+    def part(self, begin: int, end: int) -> "Points":
+        """Return some rows that follow each other, under the same identities; what was dropped stays with the whole."""
+        rows = slice(begin, end)
+        return Points(self.frame[rows], self.ids, self.identity[rows], self.xyz[rows], self.row[rows], 0)
 
 
 def _integers(values: ArrayLike, name: str) -> Ints:
@@ -135,6 +148,69 @@ class Pairs:
     def within(self, gate: float) -> Bools:
         """Which pairs lie within a gate no wider than `radius`, (E,)."""
         return self.edge_distance <= gate
+
+    def identities(self, edges: Bools | Ints) -> tuple[Ints, Ints]:
+        """Animal and track (index into the ids) of some pairs."""
+        return self.truth.identity[self.edge_truth[edges]], self.pred.identity[self.edge_pred[edges]]
+
+    def parts(self) -> Iterator["Pairs"]:
+        """Cut at multiples of `BLOCK` frames, as a scene is that is read piece by piece: sums have the same digits."""
+        inner = (np.flatnonzero(np.diff(self.frames // BLOCK)) + 1).tolist()
+        if not inner:
+            yield self
+            return
+        for begin, end in pairwise([0, *inner, len(self.frames)]):
+            t0, t1 = (int(self.truth_offsets[k]) for k in (begin, end))
+            p0, p1 = (int(self.pred_offsets[k]) for k in (begin, end))
+            edges = self.edge_offsets[t0 : t1 + 1]
+            yield Pairs(
+                self.truth.part(t0, t1),
+                self.pred.part(p0, p1),
+                self.frames[begin:end],
+                self.truth_offsets[begin : end + 1] - t0,
+                self.pred_offsets[begin : end + 1] - p0,
+                self.radius,
+                edges - edges[0],
+                self.edge_pred[edges[0] : edges[-1]] - p0,
+                self.edge_distance[edges[0] : edges[-1]],
+            )
+
+
+class PairSums:
+    """Sums over pairs of an animal and a track that are added to part by part; pairs that never met take no room.
+
+    Parameters
+    ----------
+    tracks : int
+        How many there are in the whole scene.
+    dtype : type
+        Of the sums.
+    """
+
+    def __init__(self, tracks: int, dtype: type) -> None:
+        self._tracks = max(tracks, 1)
+        self._keys = np.zeros(0, np.int64)
+        self.sums: NDArray[Any] = np.zeros(0, dtype)
+
+    def add(self, animal: Ints, track: Ints, weight: NDArray[Any]) -> None:
+        """Add weights (E,) of pairs of animal and track (E,), in the order given."""
+        key = animal * self._tracks + track
+        keys = np.union1d(self._keys, key)
+        if len(keys) > len(self._keys):
+            sums = np.zeros(len(keys), self.sums.dtype)
+            sums[np.searchsorted(keys, self._keys)] = self.sums
+            self._keys, self.sums = keys, sums
+        np.add.at(self.sums, self.index(animal, track), weight)
+
+    def index(self, animal: Ints, track: Ints) -> Ints:
+        """Place (E,) of pairs that were added among the sums."""
+        return np.searchsorted(self._keys, animal * self._tracks + track)
+
+    @property
+    def who(self) -> tuple[Ints, Ints]:
+        """Animal and track (K,) of each sum, ascending."""
+        animal, track = np.divmod(self._keys, self._tracks)
+        return animal, track
 
 
 def pair_up(truth: Points, pred: Points, radius: float) -> Pairs:

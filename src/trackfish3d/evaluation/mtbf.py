@@ -45,24 +45,48 @@ class MtbfScores:
         return asdict(self)
 
 
-def mtbf_scores(pairs: Pairs, found: Correspondence) -> MtbfScores:
-    """Count runs and gaps of every animal; frames without its truth neither end a run nor make a gap."""
-    runs, gaps, gaps_compat = _count(pairs.truth.identity, found.state, found.handover, len(pairs.truth.ids))
-    matched = int((found.state != MISSED).sum())
-    return MtbfScores(
-        mtbf_s=matched / runs if runs else 0.0,
-        mtbf_m=matched / (runs + gaps) if runs else 0.0,
-        mtbf_m_compat=matched / (runs + gaps_compat) if runs else 0.0,
-        runs=int(runs),
-        gaps=int(gaps),
-        gaps_compat=int(gaps_compat),
-    )
+class MtbfSums:
+    """Counts runs and gaps of every animal, part by part of a scene.
+
+    Frames without an animal's truth neither end a run nor make a gap.
+
+    Parameters
+    ----------
+    animals : int
+        How many there are in the whole scene.
+    """
+
+    def __init__(self, animals: int) -> None:
+        self._in_run = np.zeros(animals, np.bool_)
+        self._in_gap = np.zeros(animals, np.bool_)
+        self._counts = np.zeros(4, np.int64)  # runs, gaps, gaps as 3D-ZeF's script has them, matched frames
+
+    def add(self, pairs: Pairs, found: Correspondence) -> None:
+        """Count the next part."""
+        counts = _count(pairs.truth.identity, found.state, found.handover, self._in_run, self._in_gap)
+        self._counts += (*counts, int((found.state != MISSED).sum()))
+
+    def scores(self) -> MtbfScores:
+        """Return the scores of all parts."""
+        runs, gaps, gaps_compat, matched = self._counts.tolist()
+        return MtbfScores(
+            mtbf_s=matched / runs if runs else 0.0,
+            mtbf_m=matched / (runs + gaps) if runs else 0.0,
+            mtbf_m_compat=matched / (runs + gaps_compat) if runs else 0.0,
+            runs=runs,
+            gaps=gaps,
+            gaps_compat=gaps_compat,
+        )
 
 
 @njit(cache=True)
-def _count(identity: Ints, state: NDArray[np.int8], handover: NDArray[np.bool_], animals: int) -> tuple[int, int, int]:
-    in_run = np.zeros(animals, np.bool_)
-    in_gap = np.zeros(animals, np.bool_)
+def _count(
+    identity: Ints,
+    state: NDArray[np.int8],
+    handover: NDArray[np.bool_],
+    in_run: NDArray[np.bool_],
+    in_gap: NDArray[np.bool_],
+) -> tuple[int, int, int]:
     runs = 0
     gaps = 0
     gaps_compat = 0

@@ -1,15 +1,16 @@
 """All scores of one scene at once."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .clear import ClearScores, Correspondence, clear_scores, correspond
-from .hota import HotaScores, hota_scores
-from .identity import IdentityScores, identity_scores
+from .clear import ClearScores, ClearSums, Correspondence, Matcher
+from .hota import HotaScores, HotaSums
+from .identity import IdentityScores, IdentitySums
 from .matching import Pairs, Points, pair_up
-from .mtbf import MtbfScores, mtbf_scores
+from .mtbf import MtbfScores, MtbfSums
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class PositionErrors:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores:
+class SceneScores:
     """Every score of one set of tracks against the truth.
 
     Attributes
@@ -44,10 +45,10 @@ class Scores:
         Mean time between failures.
     error : PositionErrors
         Root mean square distance of matched positions.
-    pairs : Pairs
-        Truth and tracks aligned, which the scores were computed from.
-    correspondence : Correspondence
-        Which track followed whom, for timelines and for looking closer.
+    dropped_truth : int
+        True positions that were left out because they are not finite.
+    dropped_predictions : int
+        Points of tracks that were left out because they are not finite.
     """
 
     gate: float
@@ -56,8 +57,8 @@ class Scores:
     hota: HotaScores
     mtbf: MtbfScores
     error: PositionErrors
-    pairs: Pairs
-    correspondence: Correspondence
+    dropped_truth: int
+    dropped_predictions: int
 
     def to_dict(self) -> dict[str, float]:
         """All scores by name, flat. Shares are fractions of one."""
@@ -65,8 +66,8 @@ class Scores:
         merged: dict[str, float] = {"gate": self.gate}
         for family in families:
             merged |= family.to_dict()
-        merged["dropped_truth"] = self.pairs.truth.dropped
-        merged["dropped_predictions"] = self.pairs.pred.dropped
+        merged["dropped_truth"] = self.dropped_truth
+        merged["dropped_predictions"] = self.dropped_predictions
         return merged
 
     def __repr__(self) -> str:
@@ -79,6 +80,78 @@ class Scores:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{name}</td><td>{value:.4g}</td></tr>" for name, value in self.to_dict().items())
         return f"<table><tr><th>score</th><th>value</th></tr>{rows}</table>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(SceneScores):
+    """Every score of tracks in memory, and what they were computed from.
+
+    Attributes
+    ----------
+    pairs : Pairs
+        Truth and tracks aligned, which the scores were computed from.
+    correspondence : Correspondence
+        Which track followed whom, for timelines and for looking closer.
+    """
+
+    pairs: Pairs
+    correspondence: Correspondence
+
+
+class SceneSums:
+    """All scores of a scene that is gone through twice, part by part: `add` all parts, then `add_again` all of them.
+
+    Parameters
+    ----------
+    animals : int
+        How many there are in the whole scene.
+    tracks : int
+        How many there are in the whole scene.
+    gate : float
+        Largest distance of a match, world units; parts have pairs up to twice of it.
+    """
+
+    def __init__(self, animals: int, tracks: int, gate: float) -> None:
+        self.gate = float(gate)
+        self._matcher = Matcher(animals, tracks, gate)
+        self._clear = ClearSums(animals, tracks)
+        self._identity = IdentitySums(animals, tracks, gate)
+        self._hota = HotaSums(animals, tracks, 2.0 * gate)
+        self._mtbf = MtbfSums(animals)
+        self._square = np.zeros(3)
+        self._square_all = 0.0
+
+    def add(self, pairs: Pairs) -> Correspondence:
+        """Match the next part and count it."""
+        found = self._matcher.match(pairs)
+        self._clear.add(pairs, found)
+        self._mtbf.add(pairs, found)
+        self._identity.add(pairs)
+        self._hota.meet(pairs)
+        matched = found.pred >= 0
+        square = (pairs.pred.xyz[found.pred[matched]] - pairs.truth.xyz[matched]) ** 2
+        self._square += square.sum(axis=0)
+        self._square_all += float(square.sum(axis=1).sum())
+        return found
+
+    def add_again(self, pairs: Pairs) -> None:
+        """Go through a part for the second time."""
+        self._hota.match(pairs)
+
+    def totals(self) -> dict[str, Any]:
+        """Return the scores of all parts, as `SceneScores` names them."""
+        clear = self._clear.scores()
+        hits = clear.truth_points - clear.misses
+        square = np.append(self._square, self._square_all) / hits if hits else np.full(4, np.nan)
+        x, y, z, whole = np.sqrt(square).tolist()
+        return {
+            "gate": self.gate,
+            "clear": clear,
+            "identity": self._identity.scores(),
+            "hota": self._hota.scores(),
+            "mtbf": self._mtbf.scores(),
+            "error": PositionErrors(x, y, z, whole),
+        }
 
 
 def evaluate(
@@ -138,24 +211,24 @@ def evaluate(
     truth = Points.build(truth_frame, truth_id, truth_xyz, "truth")
     pred = Points.build(pred_frame, pred_id, pred_xyz, "prediction")
     pairs = pair_up(truth, pred, 2.0 * gate)
-    found = correspond(pairs, gate)
+    sums = SceneSums(len(truth.ids), len(pred.ids), gate)
+    found = [sums.add(part) for part in pairs.parts()]
+    for part in pairs.parts():
+        sums.add_again(part)
     return Scores(
-        gate=float(gate),
-        clear=clear_scores(pairs, found),
-        identity=identity_scores(pairs, gate),
-        hota=hota_scores(pairs, 2.0 * gate),
-        mtbf=mtbf_scores(pairs, found),
-        error=position_errors(pairs, found),
+        **sums.totals(),
+        dropped_truth=truth.dropped,
+        dropped_predictions=pred.dropped,
         pairs=pairs,
-        correspondence=found,
+        correspondence=_joined(found, [len(part.pred.frame) for part in pairs.parts()]),
     )
 
 
-def position_errors(pairs: Pairs, found: Correspondence) -> PositionErrors:
-    """Root mean square errors over all matches of a correspondence."""
-    matched = found.pred >= 0
-    if not matched.any():
-        return PositionErrors(np.nan, np.nan, np.nan, np.nan)
-    square = (pairs.pred.xyz[found.pred[matched]] - pairs.truth.xyz[matched]) ** 2
-    x, y, z = np.sqrt(square.mean(axis=0))
-    return PositionErrors(float(x), float(y), float(z), float(np.sqrt(square.sum(axis=1).mean())))
+def _joined(parts: list[Correspondence], predictions: list[int]) -> Correspondence:
+    """Correspondences of parts, of so many predictions each, as one."""
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *predictions[:-1]])
+    pred = [np.where(p.pred >= 0, p.pred + b, -1) for p, b in zip(parts, before.tolist(), strict=True)]
+    columns = [np.concatenate([getattr(p, n) for p in parts]) for n in ("state", "handover", "distance")]
+    return Correspondence(np.concatenate(pred), *columns)

@@ -22,9 +22,10 @@ from ..core.files import inside, write_json
 from ..core.progress import Progress
 from ..core.reading.limits import FASTEST, SLOWEST
 from ..core.settings import make_settings
-from ..evaluation import Scores
+from ..evaluation import SceneScores
 from ..evaluation import evaluate as score_points
 from ..evaluation.gate import default_gate
+from ..evaluation.long.score_files import evaluate_files, long_tracks, long_truth
 from ..evaluation.pose_scores import PoseScores, score_poses
 from ..methods.result import Result
 from ..recordings import Poses, Recording, Tracks, Truth, read_poses, read_tracks
@@ -47,8 +48,11 @@ def evaluate(
     truth: Recording | Truth | str | Path | None = None,
     gate: float | None = None,
     raw: bool = False,
-) -> Scores:
+) -> SceneScores:
     """Score tracks against the truth.
+
+    What was matched with whom is in ``pairs`` and ``correspondence`` of the answer, but not where files have more than
+    a million points: these are read piece by piece.
 
     Parameters
     ----------
@@ -57,12 +61,18 @@ def evaluate(
     gate : largest distance of a match, world units; by default a third of the body length that the tracker estimated.
     raw : the tracks of a recording as the tracker left them, without what was edited.
     """
-    found, home = _tracks_of(tracks, raw)
-    known = _truth_of(home if truth is None else truth)
+    home = _home_of(tracks)
     if gate is None:
         if home is None:
             raise InputError("gate is missing: the largest distance of a match in world units, about a third of a body")
         gate = default_gate(home).distance
+    place, known_place = (_place(tracks), _place(home if truth is None else truth))
+    if place is not None and known_place is not None:
+        long, known_file = long_tracks(place, raw), long_truth(known_place)
+        if long is not None and known_file is not None:
+            return evaluate_files(long[0], known_file, gate)[0]
+    found = _tracks_of(tracks, raw)
+    known = _truth_of(home if truth is None else truth)
     return score_points(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate)
 
 
@@ -86,15 +96,30 @@ def evaluate_poses(
     return score_poses(known, source.poses, limbs)
 
 
-def _tracks_of(source: Recording | Result | Tracks | str | Path, raw: bool) -> tuple[Tracks, Recording | None]:
+def _home_of(source: object) -> Recording | None:
+    """Return the recording that was given, or None where it was something else."""
+    if isinstance(source, Recording):
+        return source
+    return open_recording(source) if isinstance(source, str | Path) and Path(source).is_dir() else None
+
+
+def _place(source: object) -> Path | None:
+    """Return the folder or file that was given, or None where it was something in memory."""
+    if isinstance(source, Recording):
+        return source.folder
+    return Path(source) if isinstance(source, str | Path) else None
+
+
+def _tracks_of(source: Recording | Result | Tracks | str | Path, raw: bool) -> Tracks:
     if isinstance(source, Tracks):
-        return source, None
+        return source
     if isinstance(source, Result):
-        return source.tracks, None
-    if isinstance(source, Recording) or Path(source).is_dir():
-        home = open_recording(source)
-        return home.tracks if raw else home.mended_tracks, home
-    return read_tracks(source), None
+        return source.tracks
+    home = _home_of(source)
+    if home is not None:
+        return home.tracks if raw else home.mended_tracks
+    assert isinstance(source, str | Path)
+    return read_tracks(source)
 
 
 def _truth_of(source: Recording | Truth | str | Path | None) -> Truth:

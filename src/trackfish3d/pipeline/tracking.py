@@ -37,6 +37,7 @@ _LACKS = {
 }
 Source = Recording | str | Path
 """A recording, or its folder."""
+NO_TRUTH = "{}: holds no true position, so there is nothing to compare with"
 
 
 def open_recording(source: Source) -> Recording:
@@ -251,5 +252,5 @@ def load_truth(path: Path) -> Truth:
     if known is None:
         raise InputError(f"{path}: has no truth; leave --truth out for scores that need none")
     if not np.isfinite(known.position).all(axis=1).any():
-        raise InputError(f"{path}: holds no true position, so there is nothing to compare with")
+        raise InputError(NO_TRUTH.format(path))
     return known

@@ -15,7 +15,7 @@ from trackfish3d.methods.joint import method as joint_method
 from trackfish3d.methods.joint.long import sections
 from trackfish3d.methods.registry import make_method
 from trackfish3d.pipeline import track_files
-from trackfish3d.recordings import Recording
+from trackfish3d.recordings import Recording, whole_frames
 from trackfish3d.recordings.storage import write_pieces, write_table
 
 FILES = ("tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json")
@@ -62,7 +62,7 @@ def test_sections_are_cut_at_the_same_frames_whatever_is_read_at_once(school, sh
     whole = Recording.open(school).detections
     made = []
     for rows in (1, 50, 333, 10**6):
-        parts = list(sections.cut(sections.pieces_of(whole, rows)))
+        parts = list(sections.cut(whole_frames.cut(whole, rows)))
         made.append([(p.row, len(p.detections), int(p.detections.frame[0])) for p in parts])
         np.testing.assert_array_equal(np.concatenate([p.detections.u for p in parts]), whole.u)
     assert made.count(made[0]) == 4
@@ -98,7 +98,7 @@ def test_sections_find_what_the_whole_finds(school, short_sections, monkeypatch)
 def test_an_animal_lost_about_a_border_of_sections_stays_itself(school, short_sections, tmp_path):
     rec = copy_of(school, tmp_path)
     found = rec.detections
-    border = int(list(sections.cut(sections.pieces_of(found)))[1].detections.frame[0])
+    border = int(list(sections.cut(whole_frames.cut(found)))[1].detections.frame[0])
     truth = rec.truth
     gone = np.zeros(len(found), bool)
     for frame in range(border - 10, border + 10):  # of animal 0, nobody sees anything for twenty frames

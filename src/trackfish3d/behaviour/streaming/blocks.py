@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ...core.errors import InputError
 from ...recordings.tracks import Tracks
+from ...recordings.whole_frames import cut, iter_tracks
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
 ROWS = 100_000  # of a piece
 
 
@@ -49,10 +46,10 @@ class TrackSource:
     def pieces(self) -> Iterator[Tracks]:
         """Tracks of ascending stretches of whole frames, about `ROWS` points each."""
         if self.tracks is not None:
-            yield from _cut(self.tracks)
+            yield from cut(self.tracks, ROWS)
             return
         assert self.path is not None
-        yield from _whole_frames(_read(self.path), self.path)
+        yield from iter_tracks(self.path, ("detection_",), ROWS)
 
 
 def blocks(source: TrackSource, length: int, margin: int, keep: Ints | None = None) -> Iterator[Block]:
@@ -127,43 +124,3 @@ def _block(held: list[Tracks], begin: int, length: int, margin: int) -> Iterator
 def _or_nan(values: Array | None, shape: tuple[int, ...]) -> Array:
     """Values of a column that tracks may lack."""
     return np.full(shape, np.nan) if values is None else values
-
-
-def _cut(tracks: Tracks) -> Iterator[Tracks]:
-    begin = 0
-    while begin < len(tracks):
-        end = min(begin + ROWS, len(tracks))
-        end = int(np.searchsorted(tracks.frame, tracks.frame[end - 1], side="right"))
-        yield tracks.select(np.arange(begin, end))
-        begin = end
-
-
-def _read(path: Path) -> Iterator[Tracks]:
-    """Batches of a Parquet file of tracks, each sorted within itself."""
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False)
-        wanted = [n for n in file.schema_arrow.names if not n.startswith("detection_")]
-        for batch in file.iter_batches(batch_size=ROWS, columns=wanted):
-            yield Tracks.from_table(pa.Table.from_batches([batch]), str(path))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: is not a complete Parquet file ({str(error).splitlines()[0][:200]})") from None
-
-
-def _whole_frames(batches: Iterator[Tracks], path: Path) -> Iterator[Tracks]:
-    """Hold back the last frame of each batch until it is whole."""
-    held: Tracks | None = None
-    for batch in batches:
-        if not len(batch):
-            continue
-        if held is not None:
-            if batch.frame[0] < held.frame[-1]:
-                raise InputError(f"{path}: frame numbers go back at frame {int(batch.frame[0])}; sort it by frame")
-            batch = Tracks.concat([held, batch], str(path))
-        ready = batch.frame < batch.frame[-1]
-        if ready.any():
-            yield batch.select(ready)
-        held = batch.select(~ready)
-    if held is not None:
-        yield held

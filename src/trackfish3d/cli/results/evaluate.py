@@ -13,18 +13,22 @@ from rich.markup import escape
 from rich.table import Table
 
 from ...core.errors import InputError
-from ...evaluation import Scores, evaluate
+from ...core.files import digest
+from ...evaluation import SceneScores, evaluate
 from ...evaluation.association import association_of_tracks
 from ...evaluation.blind import held_out_error, track_lengths
 from ...evaluation.gate import default_gate
+from ...evaluation.long.blind_files import held_out_sample, lengths_in
+from ...evaluation.long.score_files import Frames, evaluate_files, long_tracks, long_truth
 from ...evaluation.pose_scores import PCK, PoseScores
 from ...evaluation.score_timeline import draw_timeline
 from ...evaluation.tables import BLIND, COMPAT, FULL, SUMMARY, ScoreTable
 from ...pipeline.results import evaluate_poses
-from ...pipeline.tracking import load_truth
-from ...recordings import Recording, Tracks, Truth, read_tracks
+from ...pipeline.tracking import NO_TRUTH, load_truth
+from ...recordings import Recording, Tracks, read_tracks
 from ...recordings.poses import FILE as POSES
 from ...recordings.poses import TRUTH_FILE as TRUE_POSES
+from ...recordings.tracks_text import note_edits
 
 
 class Format(str, Enum):
@@ -79,9 +83,8 @@ def command(
     for name, path in zip(names, tracks, strict=True):
         distance, why = _gate(path, gate, len(tracks))
         gates[name] = f"{distance:g}{f' ({why})' if why else ''}"
-        rows[name], scores = _scores(path, truth or path, distance, raw)
-        if plots is not None:
-            draw_timeline(scores, plots / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}.png", name)
+        picture = None if plots is None else plots / f"{re.sub(r'[^A-Za-z0-9._-]+', '_', name)}.png"
+        rows[name] = _scores(path, truth or path, distance, raw, picture)
     posed = {n: p for n, p in zip(names, tracks, strict=True) if _has_poses(p, truth or p)}
     columns = FULL if full or format is Format.terminal else SUMMARY
     same = len(set(gates.values())) == 1
@@ -137,18 +140,29 @@ def _gate(path: Path, told: float | None, count: int) -> tuple[float, str]:
     return default_gate(Recording.open(path))
 
 
-def _scores(path: Path, truth: Path, gate: float, raw: bool) -> tuple[dict[str, float], Scores]:
-    """Every score of one set of tracks, by name, and what they were made of."""
-    known, found = load_truth(truth), load_tracks(path, raw)
-    _check_frames(path, found, truth, known)
-    scores = evaluate(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate=gate)
-    values = scores.to_dict()
-    association = association_of_tracks(found, known) if same_detections(path, truth) else None
-    if association is not None:
-        values |= association.to_dict()
-    if scores.pairs.pred.dropped:
-        _note(f"{path}: {scores.pairs.pred.dropped} points without a finite position are left out")
-    return values, scores
+def _scores(path: Path, truth: Path, gate: float, raw: bool, picture: Path | None) -> dict[str, float]:
+    """Every score of one set of tracks, by name; with a picture of them, for which all must be in memory."""
+    linked = same_detections(path, truth)
+    long, known_file = long_tracks(path, raw), long_truth(truth)
+    scores: SceneScores
+    if picture is None and long is not None and known_file is not None:
+        note_edits(long[0])
+        scores, frames, association = evaluate_files(long[0], known_file, gate, linked)
+        if not scores.clear.truth_points:
+            raise InputError(NO_TRUTH.format(truth))
+        _check_frames(path, frames, truth)
+    else:
+        known, found = load_truth(truth), load_tracks(path, raw)
+        _check_frames(path, Frames.of(found, known), truth)
+        made = evaluate(known.frame, known.identity, known.position, found.frame, found.track, found.position, gate)
+        association = association_of_tracks(found, known) if linked else None
+        if picture is not None:
+            draw_timeline(made, picture, picture.stem)
+        scores = made
+    values = scores.to_dict() | ({} if association is None else association.to_dict())
+    if scores.dropped_predictions:
+        _note(f"{path}: {scores.dropped_predictions} points without a finite position are left out")
+    return values
 
 
 def load_tracks(path: Path, raw: bool = False) -> Tracks:
@@ -169,6 +183,8 @@ def same_detections(tracks: Path, truth: Path) -> bool:
     if folders[0].resolve() == folders[1].resolve():
         return True
     if not all((folder / name).exists() for folder in folders for name in ("recording.toml", "detections.parquet")):
+        return True
+    if len({digest(folder / name) for folder in folders for name in ("recording.toml", "detections.parquet")}) == 2:
         return True
     one, other = (Recording.open(folder).detections for folder in folders)
     return len(one) == len(other) and all(
@@ -206,6 +222,15 @@ def print_table(table: ScoreTable, format: Format, title: str) -> None:
 
 
 def _blind_scores(path: Path, raw: bool) -> dict[str, float]:
+    long = long_tracks(path, raw)
+    if long is not None:
+        file, rows = long
+        scores = lengths_in(file).to_dict()
+        if path.is_dir():
+            held_out, stride = held_out_sample(Recording.open(path), file, rows)
+            scores |= held_out.to_dict()
+            _note(f"{path}: held-out errors are those of every {stride}th frame")
+        return scores
     found = load_tracks(path, raw)
     scores = track_lengths(found.frame, found.track).to_dict()
     if path.is_dir() and found.cameras:
@@ -214,21 +239,19 @@ def _blind_scores(path: Path, raw: bool) -> dict[str, float]:
     return scores
 
 
-def _check_frames(path: Path, found: Tracks, truth: Path, known: Truth) -> None:
+def _check_frames(path: Path, frames: Frames, truth: Path) -> None:
     """Refuse tracks that share no frame with the truth, and tell of those that reach beyond it."""
-    if not len(found):
+    if frames.tracks is None or frames.truth is None:
         _note(f"{path}: holds no tracks; every animal counts as lost")
         return
-    outside = ~np.isin(found.frame, known.frame)
-    theirs = f"{found.frame[0]}..{found.frame[-1]}"
-    ours = f"{known.frame[0]}..{known.frame[-1]}"
-    if outside.all():
+    theirs, ours = (f"{first}..{last}" for first, last in (frames.tracks, frames.truth))
+    if frames.outside == frames.points:
         raise InputError(
             f"{path}: frames {theirs} share none with the truth's {ours} ({truth}); number both from the same start"
         )
-    if outside.any():
+    if frames.outside:
         _note(
-            f"{path}: {int(outside.sum())} of {len(found)} points are in frames without truth and count as false "
+            f"{path}: {frames.outside} of {frames.points} points are in frames without truth and count as false "
             f"(tracks {theirs}, truth {ours})"
         )
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...cameras.rig import CameraRig
 from ...core.progress import Progress, silent
+from ...recordings import whole_frames
 from ...recordings.detections import Detections
 from ...recordings.tracks import Tracks
 from ..base import Method
@@ -21,7 +22,7 @@ from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
 from .long.long_run import LongRun
 from .long.outcome import OPEN, STOPPED, number_note, total
-from .long.sections import WHOLE, Section, cut, pieces_of, survey
+from .long.sections import SECTION, WHOLE, Section, cut, survey
 from .observations import Observations
 from .parts.mending import mended
 from .refinement.confidence import suspects, undo_doubtful_joins
@@ -108,7 +109,7 @@ class Joint(Method):
         self.refuse_cameras(rig, detections.cameras)
         long = None
         if len(detections) > WHOLE and detections.skeleton is None:
-            long = self.long_run(rig, lambda: pieces_of(detections))
+            long = self.long_run(rig, lambda: whole_frames.cut(detections, SECTION))
         if long is None:
             return super().track(rig, detections, fps, progress)
         pieces = list(long.go(progress or silent))

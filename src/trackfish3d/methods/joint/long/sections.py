@@ -59,21 +59,6 @@ def cut(pieces: Iterable[Detections]) -> Iterator[Section]:
         yield Section(Detections.concat(held), row)
 
 
-def pieces_of(detections: Detections, rows: int = SECTION) -> Iterator[Detections]:
-    """Give detections that are in memory in pieces of whole frames.
-
-    Parameters
-    ----------
-    detections : all of them.
-    rows : of a piece, about.
-    """
-    begin = 0
-    while begin < len(detections):
-        end = int(np.searchsorted(detections.frame, detections.frame[min(begin + rows, len(detections)) - 1], "right"))
-        yield detections.select(np.arange(begin, end))
-        begin = end
-
-
 @dataclass(frozen=True, eq=False)
 class Survey:
     """What must be known of a whole recording before it is tracked.

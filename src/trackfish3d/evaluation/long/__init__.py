@@ -1,0 +1,1 @@
+"""Scores of recordings of any length in constant memory."""
