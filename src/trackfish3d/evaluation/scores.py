@@ -88,6 +88,22 @@ class Scores(SceneScores):
 
     Attributes
     ----------
+    gate : float
+        Largest distance of a match, world units.
+    clear : ClearScores
+        MOTA, MOTP, switches, fragments, misses and false points.
+    identity : IdentityScores
+        IDF1, IDP and IDR.
+    hota : HotaScores
+        HOTA and its parts.
+    mtbf : MtbfScores
+        Mean time between failures.
+    error : PositionErrors
+        Root mean square distance of matched positions.
+    dropped_truth : int
+        True positions that were left out because they are not finite.
+    dropped_predictions : int
+        Points of tracks that were left out because they are not finite.
     pairs : Pairs
         Truth and tracks aligned, which the scores were computed from.
     correspondence : Correspondence
