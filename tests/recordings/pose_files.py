@@ -11,9 +11,9 @@ PARTS = ["snout", "body", "tail"]
 
 def write_pose_table(folder: Path, data: np.ndarray, camera: str = "top") -> Path:
     """Poses (T, animals, parts, x y score) as a row for each part."""
-    lines = ["frame,camera,instance,part,u,v,score"]
+    lines = ["frame,camera,instance,part,u,v,score,track"]
     for t, a, k in np.argwhere(np.isfinite(data).all(-1)).tolist():
-        lines.append(f"{t},{camera},{a},{PARTS[k]}," + ",".join(repr(float(x)) for x in data[t, a, k]))
+        lines.append(f"{t},{camera},{a},{PARTS[k]}," + ",".join(repr(float(x)) for x in data[t, a, k]) + f",fish{a}")
     path = folder / "poses.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
@@ -36,7 +36,7 @@ def write_openpose(folder: Path, data: np.ndarray) -> Path:
     home = folder / "openpose"
     home.mkdir()
     for t, frame in enumerate(np.nan_to_num(data)):
-        people = [{"person_id": [-1], "pose_keypoints_2d": a.ravel().tolist()} for a in frame]
+        people = [{"person_id": [k], "pose_keypoints_2d": a.ravel().tolist()} for k, a in enumerate(frame)]
         (home / f"film_{t:012d}_keypoints.json").write_text(json.dumps({"version": 1.3, "people": people}))
     return home
 
@@ -47,9 +47,12 @@ def write_ultralytics(folder: Path, data: np.ndarray) -> Path:
     home.mkdir()
     for t, frame in enumerate(np.nan_to_num(data)):
         found = [
-            {"name": "fish", "keypoints": {"x": a[:, 0].tolist(), "y": a[:, 1].tolist(), "visible": a[:, 2].tolist()}}
-            for a in frame
-        ]
+            {
+                "name": "fish", "track_id": k,
+                "keypoints": {"x": a[:, 0].tolist(), "y": a[:, 1].tolist(), "visible": a[:, 2].tolist()},
+            }
+            for k, a in enumerate(frame)
+        ]  # fmt: skip
         (home / f"frame_{t}.json").write_text(json.dumps(found))
     return home
 
@@ -80,7 +83,7 @@ def write_coco_keypoints(folder: Path, data: np.ndarray) -> Path:
     images = [{"id": t, "file_name": f"top/{t:06d}.png", "frame_id": t} for t in range(len(data))]
     rows = [
         {
-            "id": n, "image_id": t, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.9,
+            "id": n, "image_id": t, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 0.9, "track_id": a,
             "keypoints": np.nan_to_num(data[t, a]).ravel().tolist(),
         }
         for n, (t, a) in enumerate(np.ndindex(*data.shape[:2]))

@@ -9,6 +9,7 @@ from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Detections
 from trackfish3d.recordings.importers import read_detections
 
+from .pose_files import WRITERS
 from .worlds import NAMES, make_rig
 
 RIG = make_rig()
@@ -99,17 +100,18 @@ def sleap_labels(data: dict[str, np.ndarray], names: list[str]):
     sio = pytest.importorskip("sleap_io")
     skeleton = sio.Skeleton(nodes=list(PARTS))
     videos, labelled = [], []
+    tracks = [sio.Track(f"fish {k}") for k in range(next(iter(data.values())).shape[1])]
     for name, values in zip(names, data.values(), strict=True):
         videos.append(sio.Video(filename=name, open_backend=False))
         for t, frame in enumerate(values):
             instances = [
                 sio.PredictedInstance.from_numpy(
-                    a[:, :2], skeleton=skeleton, point_scores=np.nan_to_num(a[:, 2]), score=0.5
+                    a[:, :2], skeleton=skeleton, point_scores=np.nan_to_num(a[:, 2]), score=0.5, track=tracks[k]
                 )
-                for a in frame
+                for k, a in enumerate(frame)
             ]
             labelled.append(sio.LabeledFrame(video=videos[-1], frame_idx=t + 3, instances=instances))
-    return sio.Labels(labeled_frames=labelled, videos=videos, skeletons=[skeleton])
+    return sio.Labels(labeled_frames=labelled, videos=videos, skeletons=[skeleton], tracks=tracks)
 
 
 def test_sleap_one_file_a_camera(tmp_path: Path) -> None:
@@ -134,3 +136,42 @@ def test_scores_above_one_of_confidence_maps_are_clipped(tmp_path: Path) -> None
     data[..., 2] = np.where(np.isnan(data[..., 2]), np.nan, 1.05)
     sleap_labels({"top": data}, ["clip.mp4"]).save(str(tmp_path / "d.slp"), verbose=False)
     assert (read_detections({"top": tmp_path / "d.slp"}, RIG, keypoint="body", box_size=5).score == 1).all()
+
+
+def write_deeplabcut(folder: Path, data: np.ndarray) -> Path:
+    path = folder / "top_DLC.csv"
+    deeplabcut_frame(data, many=True).to_csv(path)
+    return path
+
+
+def write_sleap(folder: Path, data: np.ndarray) -> Path:
+    path = folder / "top.slp"
+    sleap_labels({"top": data}, ["clip.mp4"]).save(str(path), verbose=False)
+    return path
+
+
+@pytest.mark.parametrize("kind", [*WRITERS, "deeplabcut", "sleap"])
+def test_the_tools_own_tracks_come_along(kind: str, tmp_path: Path) -> None:
+    data = poses(3)
+    writer = {**WRITERS, "deeplabcut": write_deeplabcut, "sleap": write_sleap}[kind]
+    back = read_detections({"top": writer(tmp_path, data)}, RIG)
+    assert back.parts is not None
+    assert back.tracklet is not None
+    left = np.nanmin(data[..., 0].transpose(1, 0, 2), axis=2)  # (animals, frames): no two parts are at one place
+    animal = [int(np.argmin(np.nanmin(np.abs(left - u), axis=1))) for u in np.nanmin(back.parts[..., 0], axis=1)]
+    pairs = set(zip(animal, back.tracklet.tolist(), strict=True))
+    assert len(pairs) == 3, "each animal has one name"
+
+
+def test_tracks_of_two_files_are_never_one(tmp_path: Path) -> None:
+    files = {}
+    for k, name in enumerate(NAMES):
+        (tmp_path / name).mkdir()
+        files[name] = write_deeplabcut(tmp_path / name, poses(2, seed=k))
+    back = read_detections(files, RIG)
+    assert back.tracklet is not None
+    one, other = (set(back.tracklet[back.camera == c].tolist()) for c in range(2))
+    assert len(one) == len(other) == 2
+    assert not one & other
+    again = Detections.from_table(back.to_table(), back.cameras)
+    np.testing.assert_array_equal(again.tracklet, back.tracklet)

@@ -44,6 +44,8 @@ class Detections(Columns):
     parts : (N, K, 3) u, v (px) and score of each part of ``skeleton``, NaN where it was not seen; None without poses.
     part_variance : (N, K, 2) of u and v of each part as the pose tool gives it, px^2; None where it gives none.
     skeleton : the parts' names; None without poses.
+    tracklet : (N,) int64 number of the 2D track that the tool gave, of its own in each camera, -1 for none; None where
+        it gives none.
     """
 
     sorted_by: ClassVar[tuple[str, ...]] = ("frame", "camera")
@@ -65,6 +67,7 @@ class Detections(Columns):
     parts: Array | None = None
     part_variance: Array | None = None
     skeleton: Skeleton | None = None
+    tracklet: NDArray[np.int64] | None = None
 
     @classmethod
     def build(
@@ -84,6 +87,7 @@ class Detections(Columns):
         parts: ArrayLike | None = None,
         part_variance: ArrayLike | None = None,
         skeleton: Skeleton | None = None,
+        tracklet: ArrayLike | None = None,
         **moments: ArrayLike | None,
     ) -> "Detections":
         """Sort by frame and camera (stable) and check every column.
@@ -104,6 +108,7 @@ class Detections(Columns):
         parts : (N, K, 3) u, v and score of each part, NaN where it was not seen.
         part_variance : (N, K, 2) of u and v of each part, px^2.
         skeleton : of ``parts``.
+        tracklet : (N,) number of the tool's own 2D track, -1 for none.
         **moments : ``area``, ``angle``, ``major`` and ``minor`` of the masks, (N,) each.
         """
         n = len(np.asarray(frame))
@@ -125,6 +130,10 @@ class Detections(Columns):
                 arrays["part_variance"] = np.asarray(part_variance, np.float64).reshape(n, len(skeleton), 2)
         frames = _integers(frame, "frame", source)
         index = _integers(camera, "camera", source)
+        if tracklet is not None:
+            arrays["tracklet"] = np.maximum(_integers(tracklet, "tracklet", source), -1)
+            if len(arrays["tracklet"]) != n:
+                raise InputError(f"{source}: tracklet has {len(arrays['tracklet'])} rows, frame has {n}")
         if len(index) != n:
             raise InputError(f"{source}: camera has {len(index)} rows, frame has {n}")
         _reject((index < 0) | (index >= len(cameras)), "camera is not one of the recording's", source)
@@ -226,7 +235,7 @@ class Detections(Columns):
             raise InputError(f"{source}: no column {', '.join(sorted(missing))}")
         known = set(table.column_names)
         try:
-            columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS) if k in known}
+            columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS, "tracklet") if k in known}
             frame = table["frame"].to_numpy()
         except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
             raise InputError(f"{source}: columns are not what a detections file holds ({error})") from None

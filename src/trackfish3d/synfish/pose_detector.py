@@ -38,6 +38,8 @@ class Failures:
     swapped : chance that left and right are exchanged in an instance.
     foreign : chance that a part is that of the nearest neighbour in the image.
     gross : chance that a part is anywhere near the fish.
+    exchanged : chance that two fish that pass each other in a view have each other's 2D track thereafter.
+    renamed : chance that a fish that was not found for a while has a new 2D track thereafter.
     """
 
     jitter: float = 0.012
@@ -47,6 +49,8 @@ class Failures:
     swapped: float = 0.05
     foreign: float = 0.02
     gross: float = 0.01
+    exchanged: float = 0.1
+    renamed: float = 0.5
 
 
 def true_poses(school: School) -> Poses:
@@ -114,10 +118,39 @@ def see_parts(
     out = (parts[..., :2] < 0) | (parts[..., :2] >= sizes[:, None])
     parts[out.any(-1)] = np.nan
     parts[..., 2] = np.where(np.isfinite(parts[..., 0]), rng.beta(8, 2, (n, k)), np.nan)
-    posed = replace(detections, parts=parts, skeleton=FISH)
+    tracklet = _followed(np.random.default_rng([seed, 29]), detections, owner, pixel[..., 3, :], size, f)
+    posed = replace(detections, parts=parts, skeleton=FISH, tracklet=tracklet)
     middle = centres(posed)
     some = np.isfinite(middle).all(1)
     return replace(posed, u=np.where(some, middle[:, 0], posed.u), v=np.where(some, middle[:, 1], posed.v))
+
+
+def _followed(
+    rng: np.random.Generator, detections: Detections, owner: np.ndarray, middle: np.ndarray, size: np.ndarray,
+    failures: Failures,
+) -> np.ndarray:  # fmt: skip
+    """Numbers (N,) of the 2D tracks that a tool makes of detections of owners (N,), in each camera alone.
+
+    middle : (C, T, fish, 2) px. size : (C, T, fish) px.
+    """
+    out = np.full(len(detections), -1, np.int64)
+    for c, (at, long) in enumerate(zip(middle, size, strict=True)):
+        fish = at.shape[1]
+        name, fresh = np.arange(fish), fish
+        found_last, near = np.full(fish, -1), np.zeros((fish, fish), bool)
+        for t in range(len(at)):
+            rows = np.flatnonzero((detections.camera == c) & (detections.frame == t) & (owner >= 0))
+            touch = np.linalg.norm(at[t, :, None] - at[t, None], axis=-1) < 0.5 * np.nanmedian(long[t])
+            for i, j in zip(*np.nonzero(np.triu(near & ~touch, 1)), strict=True):
+                if rng.random() < failures.exchanged:
+                    name[i], name[j] = name[j], name[i]
+            near = touch
+            for i in owner[rows]:
+                if found_last[i] < t - 3 and t > 3 and rng.random() < failures.renamed:
+                    name[i], fresh = fresh, fresh + 1
+                found_last[i] = t
+            out[rows] = name[owner[rows]]
+    return out
 
 
 def _lasting(rng: np.random.Generator, shape: tuple[int, ...], share: float) -> np.ndarray:

@@ -71,6 +71,8 @@ class Joint(Method):
             obs = obs.with_pair_odds(rig, detections, model.body_length, s.model)
         elif s.parts and detections.parts is not None:
             obs = obs.with_part_odds(rig, detections, model.body_length)
+        if s.tool_tracks and detections.tracklet is not None:
+            obs = replace(obs, tracklet=np.array(detections.tracklet, np.int64))
         engine = Engine(rig, model, s)
         frames = detections.frames
         for k, frame in enumerate(frames):

@@ -28,7 +28,8 @@ class Observations:
 
     ``box``, ``sides`` (N, 4) : boxes, and which of their sides may be covered (`bodies.sides`); ``cut``: share of these
     that are, 0 where boxes do not end where another animal begins. ``first`` : number of the first row, where these are
-    the last of many that came one frame at a time.
+    the last of many that came one frame at a time. ``tracklet`` (N,) : numbers of the tool's own 2D tracks, -1 for
+    none; (0,) where it gives none.
     """
 
     camera: NDArray[np.int64]
@@ -45,6 +46,7 @@ class Observations:
     cut: float = 0.0
     pair_odds: PairOdds = NO_ODDS
     first: int = 0
+    tracklet: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":

@@ -47,4 +47,7 @@ class JointSettings(MethodSettings):
     parts: bool = Field(
         default=True, description="whether the parts of bodies decide with their middles, if there are any"
     )
+    tool_tracks: bool = Field(
+        default=True, description="whether 2D tracks of the tool that made the detections are evidence, if it gave any"
+    )
     model: Path | None = Field(default=None, description="pair network of 'trackfish3d learn', as one more cue")

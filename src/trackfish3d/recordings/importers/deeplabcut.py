@@ -19,7 +19,7 @@ from ...core.reading.isolation import read_isolated
 from ..detections import Detections
 from ..storage import csv_options
 from ._file import DetectionFile, last_number
-from .keypoints import Poses, detections_from_poses
+from .keypoints import Poses, detections_from_poses, several
 
 UNIQUE = "single"  # how DeepLabCut calls whom parts belong to that no animal has
 VARIANCES = ("posterior_var", "ens_var")
@@ -66,6 +66,7 @@ def read_deeplabcut(file: DetectionFile) -> Detections:
             points.reshape(-1, k, 2),
             likelihood.reshape(-1, k),
             variance=variance.reshape(-1, k, 2) if np.isfinite(variance).any() else None,
+            tracklet=several(len(animals), n),
         ),
     )
 

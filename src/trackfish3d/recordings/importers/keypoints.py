@@ -22,7 +22,7 @@ TRUSTED = 0.5
 class Poses:
     """Poses of one camera: ``frame`` (N,), ``camera`` (N,), ``points`` (N, K, 2) px with NaN where unseen,
     ``likelihood`` (N, K); ``parts`` names the K body parts; ``edges`` are pairs of parts that are joined;
-    ``variance`` (N, K, 2) px^2 of u and v, where the tool gives it.
+    ``variance`` (N, K, 2) px^2 of u and v, where the tool gives it; ``tracklet`` (N,) its own 2D tracks, -1 for none.
     """
 
     parts: Sequence[str]
@@ -32,6 +32,7 @@ class Poses:
     likelihood: Array
     edges: Sequence[tuple[int, int]] = ()
     variance: Array | None = None
+    tracklet: NDArray[np.int64] | None = None
 
 
 def detections_from_poses(file: DetectionFile, poses: Poses) -> Detections:
@@ -63,7 +64,9 @@ def detections_from_poses(file: DetectionFile, poses: Poses) -> Detections:
     point, score, camera, frame = point[rows], score[rows], poses.camera[rows], poses.frame[rows]
     trusted = (seen & (likelihood >= TRUSTED))[rows]
     corners = _boxes(file, poses.points[rows], trusted, point, camera)
-    return file.build(frame, camera, u=point[:, 0], v=point[:, 1], **corners, score=file.score_of(score))
+    tracklet = None if poses.tracklet is None else poses.tracklet[rows]
+    point_score = file.score_of(score)
+    return file.build(frame, camera, u=point[:, 0], v=point[:, 1], **corners, score=point_score, tracklet=tracklet)
 
 
 def _with_parts(file: DetectionFile, poses: Poses) -> Detections:
@@ -99,7 +102,13 @@ def _with_parts(file: DetectionFile, poses: Poses) -> Detections:
         parts=np.concatenate([points, np.where(seen, score, np.nan)[..., None]], axis=-1),
         part_variance=None if poses.variance is None else poses.variance[rows],
         skeleton=skeleton,
+        tracklet=None if poses.tracklet is None else poses.tracklet[rows],
     )
+
+
+def several(animals: int, frames: int) -> NDArray[np.int64] | None:
+    """Return the number (animals * frames,) of each animal in a table with a block for each; None for one alone."""
+    return np.repeat(np.arange(animals), frames) if animals > 1 else None
 
 
 def refuse_unseen_parts(file: DetectionFile, camera: NDArray[np.int64], points: Array) -> None:

@@ -21,7 +21,7 @@ def read_mot(file: DetectionFile) -> Detections:
 
     MOTChallenge counts pixels from 1, so 1 is taken off left and top. A confidence that is -1 in every row means
     that it is not known, and becomes 1; any other one outside 0..1 is an error, for which detectors' raw scores
-    `file.scores` has an answer. Frame numbers are kept.
+    `file.scores` has an answer. Frame numbers are kept; an id of 0 or more is the tool's own 2D track.
     """
     text = read_text(file.path)
     rows = text.strip()
@@ -52,4 +52,12 @@ def read_mot(file: DetectionFile) -> Detections:
         score = np.ones(len(frame))
     score = file.score_of(score)
     x1, y1 = left - 1.0, top - 1.0
-    return file.build(frame, camera, u=x1 + w / 2, v=y1 + h / 2, x1=x1, y1=y1, x2=x1 + w, y2=y1 + h, score=score)
+    corners = {"x1": x1, "y1": y1, "x2": x1 + w, "y2": y1 + h}
+    return file.build(frame, camera, u=x1 + w / 2, v=y1 + h / 2, **corners, score=score, tracklet=_tracks(columns[1]))
+
+
+def _tracks(identity: np.ndarray) -> np.ndarray | None:
+    """Numbers (N,) of 2D tracks; None where column 2 names none: -1 in every row, or no whole numbers."""
+    if identity.dtype.kind != "i" or identity.max(initial=-1) < 0:
+        return None
+    return np.maximum(identity, -1)

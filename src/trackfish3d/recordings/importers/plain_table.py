@@ -12,7 +12,7 @@ from ..storage import read_table
 from ..tracks import whole
 from ._file import DetectionFile
 
-KNOWN = ("frame", "camera", "u", "v", "x1", "y1", "x2", "y2", "width", "height", "score", *MOMENTS)
+KNOWN = ("frame", "camera", "u", "v", "x1", "y1", "x2", "y2", "width", "height", "score", *MOMENTS, "tracklet")
 
 
 def read_csv(file: DetectionFile) -> Detections:
@@ -20,7 +20,8 @@ def read_csv(file: DetectionFile) -> Detections:
 
     Only ``frame`` and either a point or a box are required: a missing point is the middle of the box, a missing box is
     put around the point, a missing score is 1, and ``camera`` is not needed in a file of one camera. A box may also
-    be ``x1, y1, width, height``. Mask moments ``area, angle, major, minor`` are taken up where all four are there.
+    be ``x1, y1, width, height``. ``tracklet`` is the tool's own 2D track, empty or -1 for none.
+    Mask moments ``area, angle, major, minor`` are taken up where all four are there.
     """
     table = read_table(file.path)
     at = _names(file, table)
@@ -46,7 +47,8 @@ def read_csv(file: DetectionFile) -> Detections:
         raise _missing(file, table, "u, v (a point) or x1, y1, x2, y2 (a box)")
     moments = {k: get[k] for k in MOMENTS} if set(MOMENTS) <= set(get) else {}
     score = file.score_of(get["score"]) if "score" in get else None
-    return file.build(frame, camera, **points, **boxes, score=score, **moments)
+    tracklet = np.where(np.isfinite(get["tracklet"]), get["tracklet"], -1) if "tracklet" in get else None
+    return file.build(frame, camera, **points, **boxes, score=score, **moments, tracklet=tracklet)
 
 
 def _rows_of(file: DetectionFile, column: pa.ChunkedArray) -> NDArray[np.bool_]:

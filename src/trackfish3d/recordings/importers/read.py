@@ -21,7 +21,7 @@ from .poses.frame_json import read_frame_json
 from .poses.long_table import read_pose_table
 from .poses.movement_netcdf import read_movement
 from .poses.sleap_analysis import read_sleap_analysis
-from .poses.unite import centred, same_parts
+from .poses.unite import centred, same_parts, same_tracks
 from .sleap import read_sleap
 from .sniff import sniff
 from .yolo import read_yolo
@@ -99,7 +99,7 @@ def concatenate(pieces: Sequence[Detections], dropped: Dropped | None = None) ->
         raise InputError("no detections given")
     if len(pieces) == 1:
         return pieces[0]
-    joined = Detections.concat(same_parts(pieces))
+    joined = Detections.concat(same_tracks(same_parts(pieces)))
     for piece in pieces:
         if dropped is not None and set(MOMENTS) & (set(piece.columns()) - set(joined.columns())):
             dropped["all", "mask shapes, because not every file has them"] += len(piece)

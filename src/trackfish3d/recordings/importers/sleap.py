@@ -18,7 +18,7 @@ from .keypoints import Poses, detections_from_poses
 @dataclass(frozen=True)
 class Labels:
     """What is taken from a SLEAP file: ``parts`` (K) names; for each of N instances ``frame`` (N,), ``video`` (N,),
-    ``points`` (N, K, 2) px and ``scores`` (N, K); ``edges`` between parts; of each
+    ``points`` (N, K, 2) px, ``scores`` (N, K) and ``track`` (N,), -1 for none; ``edges`` between parts; of each
     video its path, and its camera's name in a session, or "".
     """
 
@@ -27,6 +27,7 @@ class Labels:
     video: NDArray[np.int64]
     points: NDArray[np.float64]
     scores: NDArray[np.float64]
+    track: NDArray[np.int64]
     edges: list[tuple[int, int]]
     paths: list[str]
     linked: list[str]
@@ -44,8 +45,14 @@ def read_sleap(file: DetectionFile) -> Detections:
         raise file.fail("no such file")
     labels = read_isolated(load_labels, file.path, libraries=("sleap_io.io.main", "sleap_io.io.slp"))
     cameras = np.array([_camera(file, labels, k) for k in range(len(labels.paths))], dtype=np.int64)
-    poses = Poses(labels.parts, labels.frame, cameras[labels.video], labels.points, labels.scores, labels.edges)
-    return detections_from_poses(file, poses)
+    tracklet = labels.track if (labels.track >= 0).any() else None
+    return detections_from_poses(
+        file,
+        Poses(
+            labels.parts, labels.frame, cameras[labels.video], labels.points, labels.scores, labels.edges,
+            tracklet=tracklet,
+        ),
+    )  # fmt: skip
 
 
 def load_labels(path: Path) -> Labels:
@@ -64,7 +71,8 @@ def load_labels(path: Path) -> Labels:
 def _arrays(path: Path, labels: Any) -> Labels:
     parts = [str(n) for n in labels.skeletons[0].node_names] if labels.skeletons else []
     number = {id(video): k for k, video in enumerate(labels.videos)}
-    frames, videos, points, scores = [], [], [], []
+    tracks = {id(track): k for k, track in enumerate(labels.tracks)}
+    frames, videos, points, scores, own = [], [], [], [], []
     for labelled in labels.labeled_frames:
         for instance in labelled.instances:
             if [str(n) for n in instance.skeleton.node_names] != parts:
@@ -73,6 +81,7 @@ def _arrays(path: Path, labels: Any) -> Labels:
             videos.append(number[id(labelled.video)])
             points.append(np.asarray(instance.numpy(), dtype=np.float64))
             known = "score" in (instance.points.dtype.names or ())
+            own.append(-1 if instance.track is None else tracks.get(id(instance.track), -1))
             scores.append(np.clip(instance.points["score"], 0, 1) if known else np.ones(len(parts)))
     return Labels(
         parts,
@@ -80,6 +89,7 @@ def _arrays(path: Path, labels: Any) -> Labels:
         np.array(videos, dtype=np.int64),
         np.array(points, dtype=np.float64).reshape(len(frames), len(parts), 2),
         np.array(scores, dtype=np.float64).reshape(len(frames), len(parts)),
+        np.array(own, dtype=np.int64),
         [(int(a), int(b)) for a, b in labels.skeletons[0].edge_inds] if labels.skeletons else [],
         [str(v.filename[0]) if isinstance(v.filename, list) else str(v.filename) for v in labels.videos],
         [_linked(labels, video) for video in labels.videos],

@@ -17,12 +17,13 @@ def from_supervision(
     """Take up each camera's frames, one ``supervision.Detections`` a frame, counted from `first_frame`.
 
     Masks, where every detection has one, give centroid and moments; otherwise the point is the middle of the box.
-    Without confidence the score is 1.
+    Without confidence the score is 1. A ``tracker_id`` is the tool's own 2D track.
     """
     boxes: list[Any] = []
     scores: list[Any] = []
     raw: list[Any] = []
     places: list[tuple[int, int]] = []
+    tracks: list[Any] = []
     for name, sequence in frames.items():
         camera = rig.index(name)
         for frame, seen in enumerate(sequence, first_frame):
@@ -34,6 +35,8 @@ def from_supervision(
                 raise InputError(
                     f"{source}: camera {name}, frame {frame}: not a supervision.Detections ({error})"
                 ) from None
+            own = getattr(seen, "tracker_id", None)
+            tracks.append(np.full(n, -1) if own is None else np.asarray(own, dtype=np.int64).reshape(n))
             boxes.append(xyxy)
             scores.append(confidence)
             raw.append(np.zeros((n, 6)) if getattr(seen, "mask", None) is None else _raw(np.asarray(seen.mask)))
@@ -46,7 +49,9 @@ def from_supervision(
     where = np.array(places, dtype=np.int64).reshape(-1, 2)
     score = np.concatenate([np.zeros(0), *scores])
     corners: dict[str, Any] = dict(zip(("x1", "y1", "x2", "y2"), box.T, strict=True))
-    return Detections.build(rig.names, where[:, 0], where[:, 1], u, v, score=score, source=source, **corners, **shape)
+    own = np.concatenate([np.zeros(0, np.int64), *tracks])
+    more = shape | ({"tracklet": own} if (own >= 0).any() else {})
+    return Detections.build(rig.names, where[:, 0], where[:, 1], u, v, score=score, source=source, **corners, **more)
 
 
 def _raw(masks: Any) -> Any:

@@ -144,6 +144,8 @@ def _with(detections: Detections, parts: Array, rows: Ints, pieces: Array) -> De
             column = getattr(out, name).copy()
             column[len(detections) :] = side(pieces[..., at], axis=1)
             box[name] = column
+    if out.tracklet is not None:  # whose it is, the tool did not say
+        box["tracklet"] = np.where(np.arange(len(out)) < len(detections), out.tracklet, -1)
     return replace(out, **box)
 
 

@@ -1,5 +1,6 @@
 """Tracks as a whole: exchange what was swapped, join what was torn, and tell how sure each link is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from ....cameras.rig import CameraRig
 from ..kernels import TAIL_SCALE, TAIL_SHARE
 from ..model import TrackingModel
 from ..observations import Observations
+from ..parts.tool_tracks import ToolTracks
 from ..settings import JointSettings
 from .borders import Borders, find_borders
 from .darts import find_darts
@@ -63,16 +65,18 @@ def refine(
     come_and_go = settings.scene == "open"
     prior = settings.stitch_prior
     pins = pins.bound(paths)
+    if len(obs.tracklet):
+        paths = ToolTracks(obs, paths).torn()
     paths = smoothed(rig, obs, pins.enforce(paths), model, settings)
     for _ in range(_MOST_ROUNDS):
         forth, back = filter_both(rig, obs, paths, model)
-        swaps = pins.allowed(paths, find_swaps(paths, forth, back, model, settings))
+        swaps = pins.allowed(paths, _swaps(obs, paths, forth, back, model, settings))
         paths, done = undo_swaps(paths, swaps, settings.swap_least)
         if not done:
             borders = find_borders(rig, paths, forth[2], back[2])
             come_and_go = settings.scene == "open" or (settings.scene == "auto" and borders.open)
             edge = borders if come_and_go else None
-            name, strength = stitch(paths, forth, back, model, settings, prior, edge, pins.weigh)
+            name, strength = stitch(paths, forth, back, model, settings, prior, edge, _said(obs, pins))
             first, last = paths.begin[:-1], paths.begin[1:] - 1
             renamed = dict(zip(paths.name[first].tolist(), name.tolist(), strict=True))
             joins = [(renamed.get(t, t), a, b) for t, a, b in joins]
@@ -103,11 +107,31 @@ def judged(
 ) -> Refined:
     """Return finished tracks with what is doubtful about them; ``joins`` and the rest as in `Refined`."""
     forth, back = filter_both(rig, obs, paths, model)
-    swaps = find_swaps(paths, forth, back, model, settings)
+    swaps = _swaps(obs, paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     borders = find_borders(rig, paths, forth[2], back[2])
     done = np.array(joins, np.int64).reshape(-1, 3)
     return Refined(paths, swaps, scores, done, borders, come_and_go, pins, model.body_length)
+
+
+def _swaps(
+    obs: Observations, paths: Trajectories, forth: Filtered, back: Filtered, model: TrackingModel,
+    settings: JointSettings,
+) -> Swaps:  # fmt: skip
+    """Moments at which two tracks may be exchanged, by their motion and by the tool's own tracks, if it gave any."""
+    found = find_swaps(paths, forth, back, model, settings)
+    return ToolTracks(obs, paths).swapped(found, model.body_length) if len(obs.tracklet) else found
+
+
+def _said(obs: Observations, pins: Pins) -> Callable[[Trajectories, Array], None]:
+    """Return what puts the word of the tool, and then that of people, into log-odds of links."""
+
+    def weigh(paths: Trajectories, value: Array) -> None:
+        if len(obs.tracklet):
+            value += ToolTracks(obs, paths).link_odds()
+        pins.weigh(paths, value)
+
+    return weigh
 
 
 def _linearised(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:

@@ -44,7 +44,9 @@ def keypoint_detections(
     values[~(values[..., 2] > 0)] = np.nan
     labels = isinstance(data, dict) and not any("score" in a for a in kept)
     score = np.where(np.isfinite(values[..., 2]), 1.0, np.nan) if labels else values[..., 2]
-    return detections_from_poses(file, Poses(names, frame, camera, values[..., :2], score, edges))
+    own = np.array([int(a.get("track_id", -1)) for a in kept], dtype=np.int64)
+    tracklet = own if (own >= 0).any() else None
+    return detections_from_poses(file, Poses(names, frame, camera, values[..., :2], score, edges, tracklet=tracklet))
 
 
 def _categories(data: Any) -> list[Any]:

@@ -72,6 +72,7 @@ def read_frame_json(file: DetectionFile) -> Detections:
     frames: list[int] = []
     cameras: list[int] = []
     points: list[np.ndarray] = []
+    tracks: list[int] = []
     for path in paths:
         found = _instances(file, path)
         frame = last_number(path.stem.removesuffix("_keypoints"))
@@ -82,7 +83,8 @@ def read_frame_json(file: DetectionFile) -> Detections:
         camera = _camera(file, path)
         frames += [frame] * len(found)
         cameras += [camera] * len(found)
-        points += found
+        points += [parts for parts, _ in found]
+        tracks += [track for _, track in found]
     if not points:
         raise file.fail("shows nobody in any frame")
     count = len(points[0])
@@ -93,17 +95,18 @@ def read_frame_json(file: DetectionFile) -> Detections:
     cube = np.stack(points)
     cube[(cube[..., 2] <= 0) & (cube[..., :2] == 0).all(-1)] = np.nan
     where = np.array(frames, dtype=np.int64), np.array(cameras, dtype=np.int64)
-    return detections_from_poses(file, Poses(names, *where, cube[..., :2], cube[..., 2]))
+    tracklet = np.array(tracks, dtype=np.int64) if max(tracks) >= 0 else None
+    return detections_from_poses(file, Poses(names, *where, cube[..., :2], cube[..., 2], tracklet=tracklet))
 
 
-def _instances(file: DetectionFile, path: Path) -> list[np.ndarray]:
-    """Parts (K, 3) x, y, score of each instance of a file."""
+def _instances(file: DetectionFile, path: Path) -> list[tuple[np.ndarray, int]]:
+    """Parts (K, 3) x, y, score of each instance of a file, and the number of its 2D track, -1 for none."""
     try:
         data = json.loads(read_text(path))
         if isinstance(data, dict) and isinstance(data.get("people"), list):
-            return [_flat(person["pose_keypoints_2d"]) for person in data["people"]]
+            return [(_flat(p["pose_keypoints_2d"]), int(np.ravel(p.get("person_id") or -1)[0])) for p in data["people"]]
         if isinstance(data, list):
-            return [_columns(result["keypoints"]) for result in data]
+            return [(_columns(result["keypoints"]), int(result.get("track_id", -1))) for result in data]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
         raise file.fail(f"{path.name}: unusable ({type(error).__name__}: {str(error)[:100]})") from None
     raise file.fail(f"{path.name}: holds neither OpenPose's people nor a list of results with keypoints")

@@ -11,12 +11,14 @@ from .._file import DetectionFile
 from ..keypoints import Poses, detections_from_poses
 
 COLUMNS = ("frame", "camera", "instance", "part", "u", "v", "score")
+_TRACKS = ("tracklet", "track", "track_id")
 _OTHER = {"u": ("x",), "v": ("y",), "score": ("likelihood", "confidence"), "part": ("bodypart", "keypoint", "node")}
 
 
 def read_pose_table(file: DetectionFile) -> Detections:
     """Read a row for each part; ``camera`` is not needed in a file of one camera, ``score`` is 1 without.
 
+    A column ``track`` (or ``tracklet``, ``track_id``) is the tool's own 2D track of the instance, empty for none.
     A part that is twice in an instance is an error: the instance would be two.
     """
     table = read_table(file.path)
@@ -54,7 +56,12 @@ def read_pose_table(file: DetectionFile) -> Detections:
     points = np.full((len(keys), len(parts), 2), np.nan)
     likelihood = np.full((len(keys), len(parts)), np.nan)
     points[row, part], likelihood[row, part] = uv, score
-    return detections_from_poses(file, Poses(parts, keys[:, 0], keys[:, 1], points, likelihood))
+    tracklet = None
+    own = next((n for n in table.column_names if n.strip().lower() in _TRACKS), None)
+    if own is not None:
+        tracklet = np.full(len(keys), -1, np.int64)
+        tracklet[row] = _codes(table[own])
+    return detections_from_poses(file, Poses(parts, keys[:, 0], keys[:, 1], points, likelihood, tracklet=tracklet))
 
 
 def _names(file: DetectionFile, table: pa.Table) -> dict[str, str]:
@@ -83,7 +90,10 @@ def _numbers(file: DetectionFile, table: pa.Table, name: str) -> np.ndarray:
 
 
 def _codes(column: pa.ChunkedArray) -> np.ndarray:
-    return _lookup(list(dict.fromkeys(map(str, column.to_pylist()))), [str(v) for v in column.to_pylist()])
+    """Return a number (N,) for each value, whatever it is; -1 where there is none."""
+    values = ["" if v is None else str(v) for v in column.to_pylist()]
+    codes = _lookup(list(dict.fromkeys(values)), values)
+    return np.where(np.array([v in ("", "nan") for v in values], dtype=bool), -1, codes)
 
 
 def _lookup(names: list[str], values: list[str]) -> np.ndarray:

@@ -9,7 +9,7 @@ from ....core.errors import InputError, MissingExtraError
 from ....core.reading.isolation import read_isolated
 from ...detections import Detections
 from .._file import DetectionFile
-from ..keypoints import Poses, detections_from_poses
+from ..keypoints import Poses, detections_from_poses, several
 
 _DIMENSIONS = (("time",), ("space",), ("keypoint", "keypoints"), ("individual", "individuals"))
 
@@ -28,7 +28,8 @@ def read_movement(file: DetectionFile) -> Detections:
     points = position.transpose(3, 0, 2, 1).reshape(animals * frames, len(parts), 2)
     likelihood = score.transpose(2, 0, 1).reshape(animals * frames, len(parts))
     frame = np.tile(np.round(time).astype(np.int64), animals)
-    return detections_from_poses(file, Poses(parts, frame, np.full(len(frame), camera, np.int64), points, likelihood))
+    cameras, tracklet = np.full(len(frame), camera, np.int64), several(animals, frames)
+    return detections_from_poses(file, Poses(parts, frame, cameras, points, likelihood, tracklet=tracklet))
 
 
 def load_movement(path: Path) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from ....core.errors import InputError, MissingExtraError
 from ....core.reading.isolation import read_isolated
 from ...detections import Detections
 from .._file import DetectionFile
-from ..keypoints import Poses, detections_from_poses
+from ..keypoints import Poses, detections_from_poses, several
 
 
 def read_sleap_analysis(file: DetectionFile) -> Detections:
@@ -31,6 +31,7 @@ def read_sleap_analysis(file: DetectionFile) -> Detections:
             points.reshape(frames * animals, len(parts), 2),
             score.reshape(frames * animals, len(parts)),
             edges,
+            tracklet=several(animals, frames),
         ),
     )
 

@@ -26,6 +26,23 @@ def same_parts(pieces: Sequence[Detections]) -> list[Detections]:
     return [_widened(p, skeleton, spread) for p in pieces]
 
 
+def same_tracks(pieces: Sequence[Detections]) -> list[Detections]:
+    """Return pieces whose 2D tracks, if any has some, are numbered so that those of two files are never one.
+
+    Parameters
+    ----------
+    pieces : of one rig, a file each.
+    """
+    if all(p.tracklet is None for p in pieces):
+        return list(pieces)
+    out, begin = [], 0
+    for piece in pieces:
+        own = np.full(len(piece), -1, np.int64) if piece.tracklet is None else piece.tracklet
+        out.append(replace(piece, tracklet=np.where(own >= 0, own + begin, -1)))
+        begin += int(own.max(initial=-1)) + 1
+    return out
+
+
 def _widened(piece: Detections, skeleton: Skeleton, spread: bool) -> Detections:
     parts = np.full((len(piece), len(skeleton), 3), np.nan)
     variance = np.full((len(piece), len(skeleton), 2), np.nan)
