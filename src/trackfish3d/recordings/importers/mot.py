@@ -60,4 +60,4 @@ def _tracks(identity: np.ndarray) -> np.ndarray | None:
     """Numbers (N,) of 2D tracks; None where column 2 names none: -1 in every row, or no whole numbers."""
     if identity.dtype.kind != "i" or identity.max(initial=-1) < 0:
         return None
-    return np.maximum(identity, -1)
+    return np.asarray(np.maximum(identity, -1))

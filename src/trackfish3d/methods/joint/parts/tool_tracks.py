@@ -65,7 +65,7 @@ class ToolTracks:
         one, other, one_then, other_then = self.before[a], self.before[b], self.after[a_then], self.after[b_then]
         kept = (one >= 0) & (one == one_then) | (other >= 0) & (other == other_then)
         crossed = (one >= 0) & (one == other_then) | (other >= 0) & (other == one_then)
-        return crossed.astype(np.float64) - kept
+        return np.asarray(crossed.astype(np.float64) - kept)
 
     def _weights(self, body_length: float) -> Array:
         """(C,) log-odds that the tool is right where two animals pass in its view, by how often it was."""
