@@ -29,6 +29,9 @@ def test_every_pipeline_of_the_paper_has_a_row_with_the_papers_number():
         assert f"({row['MOTA']:.1f})" in html
     assert "50.0 <span>(61.3)</span>" in html  # ReST, ours and the paper's
     assert "- <span>(-10.5)</span>" in html  # SambaMOTR was not run
+    assert "to the letter</td><td>-" in html  # nor was a network of recipe paper given
+    given = "".join(paper_tables.average(Section("x"), results((paper_tables.RECIPE,))).parts)
+    assert "to the letter</td><td>50.0" in given
     one = "".join(paper_tables.per_scene(Section("x"), results(labels)).parts)
     assert "50.0 <span>(55.2)</span>" in one
     zef = "".join(paper_tables.zef(Section("x"), results(("hungarian",), ("02", "04"))).parts)

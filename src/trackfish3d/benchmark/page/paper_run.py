@@ -43,7 +43,7 @@ COLUMNS_DRAWN = {
 class PaperRun:
     """What to run: ``seeds`` schools of a scene; ``zef`` the folder of 3D-ZeF; ``models`` networks of the ablations;
     ``model`` the network of method paper, ``zef_model`` that for two cameras, ``zef_noisy_model`` the same taught
-    before disturbed cameras.
+    before disturbed cameras, ``recipe_model`` one by recipe paper to the letter, for a row of its own.
     """
 
     out: Path
@@ -54,6 +54,7 @@ class PaperRun:
     model: Path | None = None
     zef_model: Path | None = None
     zef_noisy_model: Path | None = None
+    recipe_model: Path | None = None
 
 
 def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
@@ -145,6 +146,7 @@ def _synfish(run: PaperRun, done: TaskProgress) -> tuple[list[dict[str, Any]], d
     """All pipelines on the test scenes, with crops for those that look; folder of each scene."""
     rivals = [n for n in rival_names() if shipped_weights(n).is_file()]
     rivals += [f"{n}-boxes={n}:contain=true" for n in ("selfmva", "asnet") if n in rivals]
+    rivals += [f"{tables.RECIPE}=paper:model={run.recipe_model}"] if run.recipe_model else []
     suite = make_suite("synfish", (*GEOMETRIC, *rivals, "paper", "joint", "oracle"), None, None, run.seeds, run.model)
     out = run.out / "synfish"
     folders = prepare_scenes(suite, out, run.workers, done)

@@ -244,6 +244,9 @@ def paper(
     zef_noisy_model: Annotated[
         Path | None, typer.Option("--zef-noisy-model", help="The same, taught before disturbed cameras.")
     ] = None,
+    recipe_model: Annotated[
+        Path | None, typer.Option("--recipe-model", help="Network by recipe paper to the letter, for its row.")
+    ] = None,
     models: Annotated[
         Path | None, typer.Option("--models", help="Folder of networks without a part, as of ablation.")
     ] = None,
@@ -258,7 +261,8 @@ def paper(
         if data is not None:
             raise
         zef_data = None
-    run = PaperRun(out, workers, 1 if quick else 3, zef_data, models, model, zef_model, zef_noisy_model)
+    seeds = 1 if quick else 3
+    run = PaperRun(out, workers, seeds, zef_data, models, model, zef_model, zef_noisy_model, recipe_model)
     with Bars("starting") as bars:
         page = benchmark_paper(run, _command(), bars.in_turn)
     print(page)

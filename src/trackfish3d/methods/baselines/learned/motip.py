@@ -6,7 +6,6 @@ trained together with the decoder; here tokens are crops and boxes of the detect
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,15 +15,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ....cameras import CameraRig
 from ....core.progress import Progress
 from ....maths.assignment import assign
-from ....recordings.detections import Detections
-from ..single_view import SingleView, SingleViewSettings
-from .crops import read_crops
 from .labelled import LabelledScene
+from .token_views import TokenViews, TokenViewSettings
 from .tokens import MODEL, Attend, Clip, Tokens, teach_on_clips
-from .weights import load_weights
 
 Ints = NDArray[np.int64]
 WORDS = 50
@@ -96,38 +91,23 @@ def clip_loss(net: MOTIPNet, inputs: Tensor, time: Ints, who: Ints, rng: np.rand
     return F.cross_entropy(logits, torch.from_numpy(target[later]))
 
 
-class MOTIPSettings(SingleViewSettings):
+class MOTIPSettings(TokenViewSettings):
     """Settings of MOTIP's association."""
 
-    crops: Path | None = Field(None, description="crops of the detections (.npz of 'trackfish3d crops')")
-    model: Path | None = Field(None, description="weights (.safetensors); None: the shipped ones")
     min_probability: float = Field(0.2, ge=0, le=1, description="probability that a known identity needs")
     min_score: float = Field(0.3, ge=0, le=1, description="score that a detection needs")
 
 
-class MOTIP(SingleView):
+class MOTIP(TokenViews):
     """Identity words in each view, views matched once, triangulated."""
 
     name: ClassVar[str] = "motip"
     Settings: ClassVar[type[Any]] = MOTIPSettings
+    Net: ClassVar[type[Any]] = MOTIPNet
 
-    @torch.no_grad()
-    def track_views(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Ints:
-        """2D identity (N,) of each detection within its camera, -1 for none."""
-        s: MOTIPSettings = self.settings
-        net = MOTIPNet()
-        load_weights(net, s.model, self.name)
-        token = net.tokens(net.tokens.inputs(rig, detections, read_crops(s.crops, detections, self.name)))
-        identity = np.full(len(detections), -1, np.int64)
-        frames = detections.frames.tolist()
-        for c in range(len(rig)):
-            view = _View(net, s.min_probability)
-            for k, frame in enumerate(frames):
-                rows = np.arange(len(detections))[detections.at(k)]
-                rows = rows[(detections.camera[rows] == c) & (detections.score[rows] >= s.min_score)]
-                identity[rows] = view.update(frame, token[torch.from_numpy(rows)])
-                progress(c * len(frames) + k + 1, len(rig) * len(frames))
-        return identity
+    def view(self, net: MOTIPNet) -> "_View":
+        """Return a view without tracks."""
+        return _View(net, self.settings.min_probability)
 
 
 class _View:

@@ -8,7 +8,6 @@ faithful of the rivals.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,15 +17,11 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ....cameras import CameraRig
 from ....core.progress import Progress
 from ....maths.assignment import assign
-from ....recordings.detections import Detections
-from ..single_view import SingleView, SingleViewSettings
-from .crops import read_crops
 from .labelled import LabelledScene
+from .token_views import TokenViews, TokenViewSettings
 from .tokens import MODEL, Attend, Clip, Tokens, log_none, teach_on_clips
-from .weights import load_weights
 
 Ints = NDArray[np.int64]
 STATE = 16
@@ -98,38 +93,23 @@ def clip_loss(net: SambaNet, inputs: Tensor, time: Ints, who: Ints, rng: np.rand
     return total / max(count, 1)
 
 
-class SambaMOTRSettings(SingleViewSettings):
+class SambaMOTRSettings(TokenViewSettings):
     """Settings of SambaMOTR's association."""
 
-    crops: Path | None = Field(None, description="crops of the detections (.npz of 'trackfish3d crops')")
-    model: Path | None = Field(None, description="weights (.safetensors); None: the shipped ones")
     min_probability: float = Field(0.3, ge=0, le=1, description="probability that a track's detection needs")
     max_age: int = Field(15, ge=0, description="frames a track may go unseen")
 
 
-class SambaMOTR(SingleView):
+class SambaMOTR(TokenViews):
     """State-space memory of tracks in each view, views matched once, triangulated."""
 
     name: ClassVar[str] = "sambamotr"
     Settings: ClassVar[type[Any]] = SambaMOTRSettings
+    Net: ClassVar[type[Any]] = SambaNet
 
-    @torch.no_grad()
-    def track_views(self, rig: CameraRig, detections: Detections, fps: float, progress: Progress) -> Ints:
-        """2D identity (N,) of each detection within its camera, -1 for none."""
-        s: SambaMOTRSettings = self.settings
-        net = SambaNet()
-        load_weights(net, s.model, self.name)
-        token = net.tokens(net.tokens.inputs(rig, detections, read_crops(s.crops, detections, self.name)))
-        identity = np.full(len(detections), -1, np.int64)
-        frames = len(detections.frames)
-        for c in range(len(rig)):
-            view = _View(net, s.min_probability, s.max_age)
-            for k in range(frames):
-                rows = np.arange(len(detections))[detections.at(k)]
-                rows = rows[detections.camera[rows] == c]
-                identity[rows] = view.update(token[torch.from_numpy(rows)])
-                progress(c * frames + k + 1, len(rig) * frames)
-        return identity
+    def view(self, net: SambaNet) -> "_View":
+        """Return a view without tracks."""
+        return _View(net, self.settings.min_probability, self.settings.max_age)
 
 
 class _View:
@@ -140,8 +120,8 @@ class _View:
         self.state, self.query = torch.zeros(0, MODEL, STATE), torch.zeros(0, MODEL)
         self.age, self.number = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
-    def update(self, token: Tensor) -> Ints:
-        """Identities (K,) of the detections of a frame."""
+    def update(self, frame: int, token: Tensor) -> Ints:
+        """Identities (K,) of the detections of a frame; frames are taken as they come."""
         partner = np.full(len(self.number), -1, np.int64)
         if len(self.number) and len(token):
             chance = self.net.find(self.query, token).exp().numpy()[:, :-1].astype(np.float64)
