@@ -1,10 +1,11 @@
 """How recipe `paper` does on the schools it saw, on others of the same scenes, and on test scenes.
 
-``python benchmarks/recipe_paper.py MODEL... --seen FOLDER --unseen FOLDER [--out FOLDER]``; `MODEL` is what
-``trackfish3d train seen/train? --recipe paper --out MODEL`` wrote, or a checkpoint in its ``.training``; `--seen` holds
-all scenes (``trackfish3d simulate synfish``), `--unseen` other schools of the train scenes (``--seed-offset 20``).
-Scores are kept in ``FOLDER/numbers.json`` by what the weights are, so that a further seed costs its own time. Truth is
-read for scores alone.
+``python benchmarks/recipe_paper.py MODEL... [--more NAME=MODEL...] --seen FOLDER --unseen FOLDER [--out FOLDER]``;
+`MODEL` is what ``trackfish3d train seen/train? --recipe paper --out MODEL`` wrote, or a checkpoint in its
+``.training``; `--more` are networks of other recipes, to compare under a name; `--seen` holds all scenes
+(``trackfish3d simulate synfish``), `--unseen` other schools of the train scenes (``--seed-offset 20``). Scores are kept
+in ``FOLDER/numbers.json`` by what the weights are, so that a further seed costs its own time. Truth is read for scores
+alone.
 """
 
 import argparse
@@ -142,6 +143,7 @@ def spread(rows: list[dict[str, dict[str, list[float]]]]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--more", nargs="*", default=[], metavar="NAME=MODEL")
     parser.add_argument("--seen", type=Path, required=True)
     parser.add_argument("--unseen", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper"))
@@ -157,6 +159,10 @@ def main() -> None:
             rows += [[f"{m.label}; {label}", *cells(s)] for m, s in zip(mine, scores, strict=True)]
             if len(mine) > 1:
                 rows.append([f"mean of {len(mine)}, epoch {epoch}; {label}", *spread(scores)])
+    for name, _, path in (text.partition("=") for text in args.more):
+        for label in list(THRESHOLDS)[:1]:
+            found = {k: of_network(book, Path(path), f, k, label) for k, f in kinds.items()}
+            rows.append([f"{name}; {label}", *cells(found)])
     for label in BASELINES:
         rows.append([label, *cells({k: of_method(book, label, f, k) for k, f in kinds.items()})])
     published = paper_results()
