@@ -1,6 +1,8 @@
 """Recordings from a calibration and somebody's detections, in one call."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,21 +12,27 @@ from ..cameras import CameraRig
 from ..cameras.formats import read_calibration
 from ..core import provenance
 from ..core.errors import InputError
+from ..core.files import remove_folder, renew_folder
 from ..core.lock import locked
 from ..core.reading.limits import FASTEST, LONGEST, SLOWEST
 from ..recordings import Detections, Recording, parts_file, poses
 from ..recordings.importers import (
     Clock,
+    DetectionFiles,
     Dropped,
     align_by_time,
+    find_detections,
     import_truth_with_parts,
-    read_detections,
+    iter_imported_truth,
     read_timestamps,
 )
 from ..recordings.recording import ASSUMED_FPS
 from ..recordings.tracks_text import TABLE
+from ..recordings.whole_frames import rows_of
 
 T = TypeVar("T")
+WORK = ".import"  # folder of a long import that is under way
+LONG_TRUTH = 1_000_000  # rows of true positions from which they are read piece by piece
 _MADE = (
     "recording.toml",
     "detections.parquet",
@@ -99,7 +107,7 @@ def import_recording(
     _refuse_existing(folder, overwrite)
     said = {"size": size, "units": units, "water": water_plane, "water_index": index}
     rig = _rig_of(cameras, said, rename, override)
-    found = read_detections(
+    files = find_detections(
         detections,
         rig,
         format,
@@ -111,16 +119,36 @@ def import_recording(
         keypoint=keypoint,
         dropped=counted,
     )
-    found, rate = _on_one_clock(found, _of_rig(timestamps, rig), fps, counted)
+    found, rate = _on_one_clock(files, _of_rig(timestamps, rig), fps, folder / WORK / "parts")
     offsets = _near(_of_rig(time_offset_frames, rig))
     known = _known(truth, rig)
     with locked(folder):
-        if overwrite:
-            _make_room(folder)
-        made = Recording.create(folder, rig, fps=rate, detections=found, time_offset_frames=offsets, **known)
+        create = partial(Recording.create, rig=rig, fps=rate, detections=found, time_offset_frames=offsets, **known)
+        made = _put_in(folder, create, overwrite) if isinstance(found, Detections) else _move_in(folder, create)
         sources = [*_files(cameras), *_files(detections), *_files(timestamps), *_files(truth)]
         provenance.note(folder, "import", dict.fromkeys(sources), options)
     return made
+
+
+def _put_in(folder: Path, create: Callable[..., Recording], overwrite: bool) -> Recording:
+    """Make a recording of what was read."""
+    if overwrite:
+        _make_room(folder)
+    return create(folder)
+
+
+def _move_in(folder: Path, create: Callable[..., Recording]) -> Recording:
+    """Make a recording of what is read on the way: it replaces what is there when all of it was good."""
+    work = renew_folder(folder / WORK)
+    try:
+        create(work / "new")
+        _make_room(folder)
+        for name in reversed(_MADE):  # recording.toml last, as it was the first to go
+            if (work / "new" / name).exists():
+                os.replace(work / "new" / name, folder / name)
+    finally:
+        remove_folder(work)
+    return Recording.open(folder)
 
 
 def _rig_of(
@@ -139,18 +167,26 @@ def _known(truth: str | Path | None, rig: CameraRig) -> dict[str, Any]:
     """Return what `Recording.create` takes of the truth, parts among it."""
     if truth is None:
         return {}
+    if (rows_of(Path(truth)) or 0) > LONG_TRUTH:
+        return {"truth": iter_imported_truth(Path(truth), rig)}
     middles, parts = import_truth_with_parts(truth, rig)
     return {"truth": middles, "truth_poses": parts}
 
 
 def _on_one_clock(
-    found: Detections, timestamps: Mapping[str, str | Path], fps: float | None, dropped: Dropped
-) -> tuple[Detections, float | None]:
-    """Bring cameras that have clocks of their own to one; returns the frame rate too, None where nothing says it."""
+    files: DetectionFiles, timestamps: Mapping[str, str | Path], fps: float | None, work: Path
+) -> tuple[Detections | Iterator[Detections], float | None]:
+    """Read detections, of cameras that have clocks of their own on one clock, and the frame rate, None if not known.
+
+    Long tables are read when they are asked for; a clock needs all of them at once.
+    """
     clocks = {name: read_timestamps(path) for name, path in timestamps.items()}
     rate = _rate(fps, clocks)
+    if not clocks and files.long:
+        return files.pieces(work), rate
+    found = files.read()
     if clocks:
-        found = align_by_time(found, clocks, ASSUMED_FPS if rate is None else rate, dropped)
+        found = align_by_time(found, clocks, ASSUMED_FPS if rate is None else rate, files.dropped)
     return found, rate
 
 

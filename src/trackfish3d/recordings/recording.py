@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -39,13 +39,14 @@ from .edits.edit_log import read_log
 from .edits.mending import Mending, TrackFile, errors_of
 from .plausible import checked
 from .poses import FILE, TEXT, TRUTH_FILE, Poses, read_poses, write_poses
-from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_pieces, write_table
+from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_pieces
 from .tracks import Tracks
 from .tracks_text import TABLE, digest_of, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 _TABLES = ("detections", "truth", "tracks", "mended_tracks", "poses", "truth_poses")
 ASSUMED_FPS = 30.0
+C = TypeVar("C", Detections, Truth)
 
 
 class RecordingInfo(BaseModel):
@@ -111,8 +112,8 @@ class Recording:
         rig: CameraRig,
         *,
         fps: float | None = 30.0,
-        detections: Detections | None = None,
-        truth: Truth | None = None,
+        detections: Detections | Iterator[Detections] | None = None,
+        truth: Truth | Iterator[Truth] | None = None,
         truth_poses: Poses | None = None,
         frames: tuple[int, int] | None = None,
         time_offset_frames: dict[str, int] | None = None,
@@ -125,8 +126,8 @@ class Recording:
         folder : where it shall be.
         rig : its cameras.
         fps : frames a second.
-        detections : with frame numbers as the cameras counted them.
-        truth : true positions, for scores only.
+        detections : with frame numbers as the cameras counted them, or pieces of them in ascending frames.
+        truth : true positions, for scores only, or pieces of them in ascending frames.
         truth_poses : true positions of parts, for scores only.
         frames : first frame and number of frames on the common clock; by default those of detections and truth.
         time_offset_frames : by camera, added to its frame numbers to reach the common clock.
@@ -134,28 +135,27 @@ class Recording:
         """
         folder = Path(folder)
         refuse_strange(folder)
-        if frames is None:
-            moves = [(time_offset_frames or {}).get(n, 0) for n in rig.names]
-            aligned = None if detections is None else detections.frame + np.array(moves)[detections.camera]
-            seen = [f for f in (aligned, None if truth is None else truth.frame) if f is not None and len(f)]
-            first = min((int(s.min()) for s in seen), default=0)
-            frames = first, max((int(s.max()) - first + 1 for s in seen), default=0)
-        info = RecordingInfo(
-            fps=ASSUMED_FPS if fps is None else fps,
-            fps_known=fps is not None,
-            first_frame=frames[0],
-            frame_count=frames[1],
-            time_offset_frames={k: v for k, v in (time_offset_frames or {}).items() if v},
-            description=description,
-        )
+        offsets = {k: v for k, v in (time_offset_frames or {}).items() if v}
         write_cameras(rig, folder / "cameras.toml")
-        recording = cls(folder, info, rig)
+        recording = cls(folder, RecordingInfo(time_offset_frames=offsets), rig)
+        seen: list[int] = []
         if detections is not None:
-            recording.write_detections(iter([detections]))
+            pieces = iter([detections]) if isinstance(detections, Detections) else detections
+            recording.write_detections(_watched(pieces, seen, lambda d: d.frame + recording.offsets[d.camera]))
         if truth is not None:
-            write_table(truth.to_table(), folder / "truth.parquet")
+            known = iter([truth]) if isinstance(truth, Truth) else truth
+            write_pieces((t.to_table() for t in _watched(known, seen, lambda t: t.frame)), folder / "truth.parquet")
         if truth_poses is not None:
             write_poses(truth_poses, folder / TRUTH_FILE)
+        first, count = frames or (min(seen, default=0), max(seen, default=-1) - min(seen, default=0) + 1)
+        recording.info = RecordingInfo(
+            fps=ASSUMED_FPS if fps is None else fps,
+            fps_known=fps is not None,
+            first_frame=first,
+            frame_count=count,
+            time_offset_frames=offsets,
+            description=description,
+        )
         recording.write_info()  # last: a folder without it is no recording, so an interrupted one is not opened
         return recording
 
@@ -366,6 +366,15 @@ class Recording:
         found = {p.name: p for p in listed if p.is_dir() and not p.is_symlink()}
         found |= {p.stem: p for p in listed if p.is_file()}
         return {name: found[name] for name in self.rig.names if name in found}
+
+
+def _watched(pieces: Iterable[C], seen: list[int], frames: Callable[[C], NDArray[np.int64]]) -> Iterator[C]:
+    """Hand pieces on, and note the first and last of their frames."""
+    for piece in pieces:
+        if len(piece):
+            here = frames(piece)
+            seen += [int(here.min()), int(here.max())]
+        yield piece
 
 
 def _open_parquet(path: Path) -> pq.ParquetFile:

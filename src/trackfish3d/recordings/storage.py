@@ -37,14 +37,14 @@ def write_pieces(tables: Iterable[pa.Table], path: str | Path, metadata: dict[by
     ----------
     tables : of one schema; at least one.
     path : the file.
-    metadata : of the schema.
+    metadata : of the schema; that of the tables by default.
     """
     held: pa.Table | None = None
     with atomic_path(path) as temporary:
         writer = None
         for table in tables:
             held = table if held is None else pa.concat_tables([held, table])
-            held = held.replace_schema_metadata(metadata)
+            held = held if metadata is None else held.replace_schema_metadata(metadata)
             writer = writer or pq.ParquetWriter(temporary, held.schema, compression="zstd")
             while held.num_rows > ROWS_PER_GROUP:
                 writer.write_table(held.slice(0, ROWS_PER_GROUP).combine_chunks(), row_group_size=ROWS_PER_GROUP)
@@ -61,7 +61,7 @@ def read_table(path: str | Path) -> pa.Table:
     refuse_strange(path)
     if not path.is_file():
         raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
-    parquet = path.suffix.lower() in (".parquet", ".pq") or _starts_with(path, b"PAR1")
+    parquet = path.suffix.lower() in (".parquet", ".pq") or starts_with(path, b"PAR1")
     try:
         table = pq.read_table(path) if parquet else _read_csv(path)
         table.validate(full=True)  # a dictionary may be shorter than what points into it
@@ -72,6 +72,14 @@ def read_table(path: str | Path) -> pa.Table:
     if twice:
         raise InputError(f"{path}: column '{min(twice)[:80]}' is there twice")
     return table
+
+
+def columns_of(path: Path) -> list[str]:
+    """Return the names of a Parquet file's columns; its reader says what is wrong with one that is damaged."""
+    try:
+        return [str(n) for n in pq.read_schema(path).names]
+    except (pa.ArrowException, OSError, ValueError):
+        return [str(n) for n in read_table(path).column_names]
 
 
 def read_rows(path: str | Path, first: int, count: int) -> pa.Table:
@@ -105,7 +113,8 @@ def csv_options(dialect: Dialect, **convert: Any) -> dict[str, Any]:
     }
 
 
-def _starts_with(path: Path, magic: bytes) -> bool:
+def starts_with(path: Path, magic: bytes) -> bool:
+    """Whether a file begins with some bytes."""
     try:
         with path.open("rb") as file:
             return file.read(len(magic)) == magic

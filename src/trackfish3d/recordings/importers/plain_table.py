@@ -1,6 +1,6 @@
 """Detections in CSV or Parquet with one row each, under any column names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,20 @@ def read_csv(file: DetectionFile) -> Detections:
     be ``x1, y1, width, height``. ``tracklet`` is the tool's own 2D track, empty or -1 for none.
     Mask moments ``area, angle, major, minor`` are taken up where all four are there.
     """
-    table = read_table(file.path)
-    at = _names(file, table)
+    return detections_of(read_table(file.path), file)
+
+
+def detections_of(table: pa.Table, file: DetectionFile) -> Detections:
+    """Return the detections of a table of a file, as `read_csv` does.
+
+    Parameters
+    ----------
+    table : all of the file, or some of its rows.
+    file : how to understand it.
+    """
+    at = column_names(file, table.column_names)
     if "frame" not in at:
-        raise _missing(file, table, "frame")
+        raise _missing(file, table.column_names, "frame")
     frame = whole(_plain(file, table, at["frame"]), at["frame"], str(file.path))
     if "camera" in at and file.camera is not None:
         rows = _rows_of(file, table[at["camera"]])
@@ -44,7 +54,7 @@ def read_csv(file: DetectionFile) -> Detections:
     elif boxes:
         points = {"u": (boxes["x1"] + boxes["x2"]) / 2, "v": (boxes["y1"] + boxes["y2"]) / 2}
     else:
-        raise _missing(file, table, "u, v (a point) or x1, y1, x2, y2 (a box)")
+        raise _missing(file, table.column_names, "u, v (a point) or x1, y1, x2, y2 (a box)")
     moments = {k: get[k] for k in MOMENTS} if set(MOMENTS) <= set(get) else {}
     score = file.score_of(get["score"]) if "score" in get else None
     tracklet = np.where(np.isfinite(get["tracklet"]), get["tracklet"], -1) if "tracklet" in get else None
@@ -68,16 +78,22 @@ def _rows_of(file: DetectionFile, column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.ones(len(names), dtype=bool)
 
 
-def _names(file: DetectionFile, table: pa.Table) -> dict[str, str]:
-    """Our column names -> the file's. Names are compared without case and spaces around them."""
+def column_names(file: DetectionFile, names: Sequence[str]) -> dict[str, str]:
+    """Return our column names -> the file's. Names are compared without case and spaces around them.
+
+    Parameters
+    ----------
+    file : how to understand it.
+    names : of its columns.
+    """
     unknown = set(file.columns) - set(KNOWN)
     if unknown:
         raise file.fail(f"no column is called {', '.join(sorted(unknown))} here; --columns knows {', '.join(KNOWN)}")
-    there = {n.strip().lower(): n for n in reversed(table.column_names)}
+    there = {n.strip().lower(): n for n in reversed(names)}
     at = {k: there[k] for k in KNOWN if k in there}
     for ours, theirs in file.columns.items():
-        if theirs not in table.column_names:
-            raise _missing(file, table, theirs)
+        if theirs not in names:
+            raise _missing(file, names, theirs)
         at[ours] = theirs
     return at
 
@@ -102,6 +118,6 @@ def _floats(file: DetectionFile, table: pa.Table, name: str) -> NDArray[np.float
     return np.full(len(values), np.nan) if values.dtype == object else values.astype(np.float64)
 
 
-def _missing(file: DetectionFile, table: pa.Table, what: str) -> Exception:
-    has = ", ".join(table.column_names[:20])
+def _missing(file: DetectionFile, names: Sequence[str], what: str) -> Exception:
+    has = ", ".join(names[:20])
     return file.fail(f"no column {what}; it has {has}. Name them with --columns 'frame=...,u=...,v=...'")

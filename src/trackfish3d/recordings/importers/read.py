@@ -1,9 +1,10 @@
 """The front door: detections from any tool's files."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from ._file import SCORES, DetectionFile, Dropped
 from .coco import read_coco
 from .deeplabcut import read_deeplabcut
 from .dltdv import read_dltdv
+from .long.long_tables import is_long, regrouped, stream
 from .mot import read_mot
 from .plain_table import read_csv
 from .poses.frame_json import read_frame_json
@@ -44,7 +46,68 @@ FORMATS = tuple(READERS)
 Paths = str | Path | Sequence[str | Path] | Mapping[str, str | Path]
 
 
-def read_detections(
+@dataclass(frozen=True, eq=False)
+class DetectionFiles:
+    """Files of detections that are one recording's, found and checked, but not read yet.
+
+    Attributes
+    ----------
+    files : each with how to understand it.
+    formats : of each.
+    min_score : detections below it are left out.
+    wanted : (C,) cameras that are taken.
+    dropped : counts what was left out.
+    """
+
+    files: tuple[DetectionFile, ...]
+    formats: tuple[str, ...]
+    min_score: float
+    wanted: NDArray[np.bool_]
+    dropped: Dropped
+
+    @property
+    def long(self) -> bool:
+        """Whether they are too long to be held in memory."""
+        return is_long(self.files, self.formats)
+
+    def read(self) -> Detections:
+        """Read all of them."""
+        pieces = [self._chosen(READERS[name](file)) for file, name in zip(self.files, self.formats, strict=True)]
+        _refuse_doubles(self.files, pieces)
+        return self._good(centred(concatenate(pieces, self.dropped)))
+
+    def pieces(self, work: Path) -> Iterator[Detections]:
+        """Give the same detections in ascending frames and pieces of one size, where they are `long`.
+
+        Parameters
+        ----------
+        work : folder for what is between, of ours.
+        """
+        return regrouped(self._good(self._chosen(piece)) for piece in stream(self.files, work))
+
+    def _chosen(self, found: Detections) -> Detections:
+        return found if self.wanted[found.camera].all() else found.select(self.wanted[found.camera])
+
+    def _good(self, found: Detections) -> Detections:
+        keep = found.score >= self.min_score
+        for camera, name in enumerate(found.cameras):
+            low = int((~keep & (found.camera == camera)).sum())
+            if low:
+                self.dropped[name, f"score below {self.min_score:g}"] += low
+        return found if keep.all() else found.select(keep)
+
+
+def read_detections(paths: Paths, cameras: CameraRig, format: str | None = None, **options: Any) -> Detections:
+    """Read detections of all cameras.
+
+    Parameters
+    ----------
+    paths, cameras, format, **options : as of `find_detections`.
+    """
+    return find_detections(paths, cameras, format, **options).read()
+
+
+def find_detections(
     paths: Paths,
     cameras: CameraRig,
     format: str | None = None,
@@ -56,8 +119,8 @@ def read_detections(
     sort: bool = False,
     keypoint: str | None = None,
     dropped: Dropped | None = None,
-) -> Detections:
-    """Read detections of all cameras.
+) -> DetectionFiles:
+    """Find the files of detections of all cameras.
 
     Parameters
     ----------
@@ -79,18 +142,9 @@ def read_detections(
     counted: Dropped = Dropped() if dropped is None else dropped
     plain = DetectionFile(Path(), cameras, None, columns or {}, box_size, scores, sort, keypoint, counted)
     files = [replace(plain, path=path, camera=name) for name, path in _files(paths, cameras)]
-    pieces = [READERS[format or sniff(file.path)](file) for file in files]
-    if isinstance(paths, Mapping):
-        wanted = np.array([n in paths for n in cameras.names])
-        pieces = [p if wanted[p.camera].all() else p.select(wanted[p.camera]) for p in pieces]
-    _refuse_doubles(files, pieces)
-    found = centred(concatenate(pieces, counted))
-    keep = found.score >= min_score
-    for camera, name in enumerate(found.cameras):
-        low = int((~keep & (found.camera == camera)).sum())
-        if low:
-            counted[name, f"score below {min_score:g}"] += low
-    return found if keep.all() else found.select(keep)
+    formats = tuple(format or sniff(file.path) for file in files)
+    wanted = np.array([n in paths if isinstance(paths, Mapping) else True for n in cameras.names])
+    return DetectionFiles(tuple(files), formats, min_score, wanted, counted)
 
 
 def concatenate(pieces: Sequence[Detections], dropped: Dropped | None = None) -> Detections:

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from ...core.files import read_text
 from ...core.reading.dialect import dialect_of
 from ...core.reading.limits import refuse_rows
 from ..poses import Poses, read_poses
-from ..storage import read_table, read_truth
+from ..storage import columns_of, read_truth
 from ..truth import Truth
+from ..whole_frames import iter_truth
 from .dltdv import read_dltdv_truth
 
 TANKS = 1e5  # sizes of the rig that an animal may be away from it
@@ -35,6 +37,24 @@ def import_truth(path: str | Path, rig: CameraRig) -> Truth:
             return truth
     truth = read_truth(path)
     _refuse_distant(truth, rig, str(path))
+    return _under(truth, rig, path)
+
+
+def iter_imported_truth(path: Path, rig: CameraRig) -> Iterator[Truth]:
+    """Give what `import_truth` reads of a Parquet file in pieces of ascending frames.
+
+    Parameters
+    ----------
+    path : of the truth.
+    rig : the cameras.
+    """
+    for piece in iter_truth(path):
+        _refuse_distant(piece, rig, str(path))
+        yield _under(piece, rig, path)
+
+
+def _under(truth: Truth, rig: CameraRig, path: Path) -> Truth:
+    """Return a truth under the names of the rig's cameras."""
     if set(truth.cameras) <= set(rig.names):
         return truth
     if truth.cameras == tuple(str(i + 1) for i in range(len(truth.cameras))) and len(truth.cameras) <= len(rig):
@@ -67,7 +87,7 @@ def import_truth_with_parts(path: str | Path, rig: CameraRig) -> tuple[Truth, Po
 def _columns_of(path: Path) -> list[str]:
     """Return the names of a table's columns; none where it has no header, or cannot be read."""
     if path.suffix.lower() in (".parquet", ".pq"):
-        return [str(n) for n in read_table(path).column_names]
+        return columns_of(path)
     text = read_text(path).lstrip()
     return [n.strip().lower() for n in dialect_of(text).cells(text.split("\n", 1)[0])]
 

@@ -1,0 +1,1 @@
+"""Tables of detections of any length in constant memory."""
