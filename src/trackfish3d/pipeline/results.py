@@ -3,7 +3,7 @@
 import html
 import json
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +34,7 @@ from ..recordings.edits.edit_log import read_log
 from ..recordings.exporters import export_tracks
 from ..recordings.exporters.poses import POSE_FORMATS, export_poses
 from ..recordings.tracks_text import note_edits
+from ..recordings.whole_frames import iter_tracks
 from ..report import build_report
 from ..report import write_report as write_page
 from ..report.behaviour import FIGURES, figures_of
@@ -271,9 +272,25 @@ def export(
         raise InputError(f"{path}: is a folder; name a file")
     if format in POSE_FORMATS:
         return export_poses(source, path, format)
+    return export_tracks(source, path, format, tracks_in_pieces(source, tracks, raw))
+
+
+def tracks_in_pieces(recording: Recording, tracks: str | Path | None = None, raw: bool = False) -> Iterable[Tracks]:
+    """Return tracks to be gone through once: long ones piece by piece, others as a whole.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    tracks : file of tracks instead of the recording's own.
+    raw : the tracks as the tracker left them, without what was edited.
+    """
+    long = long_tracks(recording.folder if tracks is None else Path(tracks), raw)
+    if long is not None:
+        note_edits(long[0])
+        return iter_tracks(long[0])
     if tracks is not None:
-        return export_tracks(source, path, format, read_tracks(tracks))
-    return export_tracks(source, path, format, source.tracks if raw else source.mended_tracks)
+        return [read_tracks(tracks)]
+    return [recording.tracks if raw else recording.mended_tracks]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Tables in files: Parquet, and CSV of every dialect; tracks and truth from either."""
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ def write_table(table: pa.Table, path: str | Path) -> None:
         pq.write_table(table, temporary, compression="zstd", row_group_size=ROWS_PER_GROUP)
 
 
-def write_pieces(tables: Iterable[pa.Table], path: str | Path, metadata: dict[bytes, str] | None = None) -> None:
+def write_pieces(tables: Iterable[pa.Table], path: str | Path, metadata: Mapping[Any, Any] | None = None) -> None:
     """Write tables that follow each other as one Parquet file: the same bytes as `write_table` makes of them together.
 
     Parameters

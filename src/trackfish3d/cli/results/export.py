@@ -1,13 +1,15 @@
 """``trackfish3d export``: tracks for other tools."""
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ...core.errors import InputError
-from ...recordings import Recording, read_tracks
+from ...pipeline.results import tracks_in_pieces
+from ...recordings import Recording, Tracks
 from ...recordings.exporters import FORMATS, export_tracks
 from ...recordings.exporters.datasets import DATASETS, export_dataset
 from ...recordings.exporters.poses import POSE_FORMATS, export_poses
@@ -49,10 +51,27 @@ def command(
         return
     if about:
         raise InputError(f"--about: {format} has no place for it; nwb-poses has")
-    if tracks is not None:
-        found = read_tracks(tracks)
-    else:
-        found = opened.tracks if raw else opened.mended_tracks
-    for note in export_tracks(opened, out, format, found):
+    counted = Counted(tracks_in_pieces(opened, tracks, raw))
+    for note in export_tracks(opened, out, format, counted):
         print(f"note: {note}", file=sys.stderr)
-    print(f"wrote {len(found.identities)} tracks, {len(found)} points, to {out} ({format})")
+    print(f"wrote {len(counted.names)} tracks, {counted.points} points, to {out} ({format})")
+
+
+class Counted:
+    """Pieces of tracks that are counted as they are handed on.
+
+    Parameters
+    ----------
+    pieces : the tracks.
+    """
+
+    def __init__(self, pieces: Iterable[Tracks]) -> None:
+        self._pieces = pieces
+        self.names: set[int] = set()
+        self.points = 0
+
+    def __iter__(self) -> Iterator[Tracks]:
+        for piece in self._pieces:
+            self.names.update(piece.identities.tolist())
+            self.points += len(piece)
+            yield piece

@@ -1,6 +1,6 @@
 """Tracks in other tools' files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ...core.errors import InputError
@@ -18,8 +18,14 @@ from .trackmate import write_trackmate
 
 __all__ = ["FORMATS", "export_tracks"]
 
-WRITERS: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
+PLAIN: dict[str, Callable[[Recording, Iterable[Tracks], Path], list[str]]] = {
     "zef3d": write_zef3d,
+    "parquet": write_parquet,
+    "csv": write_csv,
+    "table": write_people,
+}
+"""Formats that are written piece by piece."""
+WHOLE: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
     "netcdf": write_netcdf,
     "nwb": write_nwb,
     "slp": write_slp,
@@ -28,15 +34,27 @@ WRITERS: dict[str, Callable[[Recording, Tracks, Path], list[str]]] = {
     "dltdv": write_dltdv,
     "trackmate": write_trackmate,
     "geff": write_geff,
-    "parquet": write_parquet,
-    "csv": write_csv,
-    "table": write_people,
 }
-FORMATS = tuple(WRITERS)
+FORMATS = ("zef3d", *WHOLE, "parquet", "csv", "table")
 
 
-def export_tracks(recording: Recording, path: str | Path, format: str, tracks: Tracks | None = None) -> list[str]:
-    """Write a recording's tracks (or others of it) in one of `FORMATS`; return remarks that a user should read."""
-    if format not in WRITERS:
+def export_tracks(
+    recording: Recording, path: str | Path, format: str, tracks: Tracks | Iterable[Tracks] | None = None
+) -> list[str]:
+    """Write a recording's tracks in another tool's format; returns remarks that a user should read.
+
+    Parameters
+    ----------
+    recording : with tracks.
+    path : the file to write.
+    format : one of `FORMATS`.
+    tracks : others than the recording's own as they are mended; in one of `PLAIN` also pieces of ascending frames.
+    """
+    if format not in FORMATS:
         raise InputError(f"unknown format '{format}'; known are {', '.join(FORMATS)}")
-    return WRITERS[format](recording, recording.mended_tracks if tracks is None else tracks, Path(path))
+    chosen = recording.mended_tracks if tracks is None else tracks
+    if format in PLAIN:
+        return PLAIN[format](recording, [chosen] if isinstance(chosen, Tracks) else chosen, Path(path))
+    if not isinstance(chosen, Tracks):
+        chosen = Tracks.concat(list(chosen))
+    return WHOLE[format](recording, chosen, Path(path))
