@@ -27,7 +27,7 @@ from trackfish3d.synfish.school import School, Water, simulate_school
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SEEDS = {"tune": range(1000, 1010), "report": range(3000, 3020)}
+SEEDS = {"tune": range(1000, 1040), "report": range(4000, 4020)}
 FRAMES, FPS = 240, 200.0
 BEFORE, AFTER = 10, 5  # frames
 APART = 25  # frames from a start to the one before of the same fish; `analyse` takes what is nearer for one
@@ -102,8 +102,9 @@ def errors(tracks: Tracks, school: School, plain: Array) -> dict[str, Array]:
         window = np.arange(start - BEFORE, min(end + AFTER, frames))
         true, length = school.position[:, k], school.length[k]
         away = np.linalg.norm(path[window] - true[window, None], axis=2) / length
-        near = int(np.argmax((away[:BEFORE] < NEAR).sum(0)))
-        there = bool((away[:BEFORE, near] < NEAR).any())
+        close = np.nan_to_num(1.0 - away[:BEFORE] / NEAR).clip(0.0)  # two fish may be near: the nearer one is meant
+        near = int(np.argmax(close.sum(0)))
+        there = bool((close[:, near] > 0).any())
         track.append(away[:, near] if there else np.full(len(window), np.nan))
         triangle.append(np.linalg.norm(plain[window, k] - true[window], axis=1) / length)
         followed.append(np.array([[start, k, names[near] if there else -1]]))

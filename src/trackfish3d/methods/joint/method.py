@@ -27,8 +27,6 @@ from .observations import Observations
 from .parts.mending import mended
 from .refinement.confidence import suspects, undo_doubtful_joins
 from .refinement.depth import seen_in_depth
-from .refinement.filtering import linearised
-from .refinement.lasting import lasting_errors
 from .refinement.pins import Pins
 from .refinement.refine import refine
 from .refinement.tracks_of import to_tracks
@@ -93,9 +91,7 @@ class Joint(Method):
         if refined.open and s.scene == "auto":
             notes = (*notes, OPEN.format(refined.borders.at_border, refined.borders.inner))
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
-        paths = refined.paths
-        lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
-        tracks = to_tracks(world, refined, lines, *lasting_errors(obs, paths, lines, model.body_length))
+        tracks = to_tracks(world, obs, refined, model, s)
         return Result(tracks, tuple(found), notes, model=world.model(model))
 
     def remarks(self, result: Result) -> list[str]:

@@ -12,8 +12,6 @@ from ..bodies.usual import explained
 from ..live_tracks import FrameLog
 from ..model import TrackingModel
 from ..refinement.confidence import suspects, undo_doubtful_joins
-from ..refinement.filtering import linearised
-from ..refinement.lasting import lasting_errors
 from ..refinement.refine import Refined, fill, refine
 from ..refinement.tracks_of import to_tracks
 from ..refinement.trajectories import Trajectories
@@ -122,9 +120,7 @@ def _finished(
     settings: JointSettings,
 ) -> tuple[Tracks, dict[int, int]]:
     """Tracks of the section under their final names, and these by the small ones."""
-    paths = refined.paths
-    lines = linearised(window.world.rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
-    whole = to_tracks(window.world, refined, lines, *lasting_errors(window.obs, paths, lines, model.body_length))
+    whole = to_tracks(window.world, window.obs, refined, model, settings)
     known = {k: int(name) for k, name in enumerate(old)}
     fresh = remove_ghosts(whole, settings.min_obs)
     begin, end = core[0] + window.world.first, core[1] + window.world.first

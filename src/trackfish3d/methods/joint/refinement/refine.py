@@ -134,7 +134,8 @@ def _said(obs: Observations, pins: Pins) -> Callable[[Trajectories, Array], None
     return weigh
 
 
-def _linearised(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:
+def linear(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:
+    """Return the cameras as they are about the states of tracks (`filtering.linearised`)."""
     found: Lines = linearised(rig.packed, paths.members, paths.state, 1e-4 * model.body_length)
     return found
 
@@ -166,7 +167,7 @@ def filter_both(
 
     All steps are calm: two tracks that were exchanged look as if both had darted, and a dart would excuse it.
     """
-    lines, q = _linearised(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
+    lines, q = linear(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
     r = obs.noise
     return _filter(obs, r, paths, model, lines, q, False), _filter(obs, r, paths, model, lines, q, True)
 
@@ -175,22 +176,23 @@ def smoothed(
     rig: CameraRig, obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings
 ) -> Trajectories:
     """Return the same tracks with states given all their detections, and darts where they are likely."""
-    lines = _linearised(rig, paths, model)
-    q: Array = find_darts(
-        paths.begin,
-        paths.frame,
-        paths.state,
-        lines,
-        obs.u,
-        obs.v,
-        obs.noise,
-        paths.members,
-        model.acceleration**2,
-        model.velocity**2,
-        model.body_length**2,
-        settings.dart_share,
-        model.dart**2,
-    )
+    lines = linear(rig, paths, model)
+    return smoothed_with(obs, paths, model, lines, darts_of(obs, paths, model, settings, lines))
+
+
+def darts_of(
+    obs: Observations, paths: Trajectories, model: TrackingModel, settings: JointSettings, lines: Lines
+) -> Array:
+    """(N,) variances of acceleration in the step to each row, larger in darts."""
+    found: Array = find_darts(
+        paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
+        model.velocity**2, model.body_length**2, settings.dart_share, model.dart**2,
+    )  # fmt: skip
+    return found
+
+
+def smoothed_with(obs: Observations, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array) -> Trajectories:
+    """Return the same tracks with states given all their detections and variances of acceleration (N,)."""
     noise = obs.noise
     for again in (False, True):
         _, _, state, cov, _ = _filter(obs, noise, paths, model, lines, q, False)

@@ -1,24 +1,30 @@
 """Mended paths as the tracks that users get."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....recordings.tracks import Tracks
 from ..fit.canonical import Canonical
+from ..model import TrackingModel
+from ..observations import Observations
+from ..settings import JointSettings
 from .confidence import link_confidence
-from .refine import Lines, Refined
+from .lasting import lasting_errors
+from .refine import Refined, linear
+from .settling import settled
 
-Array = NDArray[np.float64]
 
+def to_tracks(
+    world: Canonical, obs: Observations, refined: Refined, model: TrackingModel, settings: JointSettings
+) -> Tracks:
+    """Mended paths as tracks: settled positions with their errors, mean reprojection error, confidence of each link.
 
-def to_tracks(world: Canonical, refined: Refined, lines: Lines, covariance: Array, sigma_velocity: Array) -> Tracks:
-    """Mended paths as tracks, with their errors, mean reprojection error and the confidence of each link.
-
-    lines : `linearised` of the paths. It sees points that noise has put a little above the water, too.
-    covariance (N, 3, 3), sigma_velocity (N,) : of `lasting_errors`.
+    Reprojection errors are seen of points, too, that noise has put a little above the water.
     """
-    detections, paths = world.detections, refined.paths
+    obs, paths = settled(world.rig, obs, refined.paths, model, settings)
+    lines = linear(world.rig, paths, model)
+    covariance, sigma_velocity = lasting_errors(obs, paths, lines, model.body_length)
     pixel, _, use = lines
+    detections = world.detections
     off = np.linalg.norm(pixel - detections.centroids[np.maximum(paths.members, 0)], axis=2)
     with np.errstate(invalid="ignore"):
         error = np.where(use, off, 0.0).sum(1) / use.sum(1)
