@@ -33,16 +33,15 @@ class Trajectories:
     @classmethod
     def collected(cls, logs: list[FrameLog], names: set[int]) -> "Trajectories":
         """Collect the logs of these tracks, all frames of their lives."""
-        wanted = np.array(sorted(names), np.int64)
-        keep = [np.isin(g.name, wanted) for g in logs]
-        cat = {
-            k: np.concatenate([getattr(g, k)[m] for g, m in zip(logs, keep, strict=True)])
-            for k in ("name", "members", "state", "cov", "weight")
-        }
-        cat["members"] = _once(cat["members"], cat["weight"])
-        frame = np.concatenate([np.full(m.sum(), g.frame) for g, m in zip(logs, keep, strict=True)]).astype(np.int64)
-        order = np.lexsort((frame, cat["name"]))
-        return cls(cat["name"][order], frame[order], *(cat[k][order] for k in ("members", "state", "cov")))
+        name = np.concatenate([g.name for g in logs])
+        rows = np.flatnonzero(np.isin(name, np.array(sorted(names), np.int64)))
+        frame = np.repeat(np.array([g.frame for g in logs], np.int64), [len(g.name) for g in logs])[rows]
+        order = np.lexsort((frame, name[rows]))
+        rows, frame = rows[order], frame[order]
+        members, weight, state, cov = (
+            np.concatenate([getattr(g, k) for g in logs])[rows] for k in ("members", "weight", "state", "cov")
+        )
+        return cls(name[rows], frame, _once(members, weight), state, cov)
 
     def trimmed(self, last: int) -> "Trajectories":
         """Return the tracks from the first to the last frame in which two views agreed, or one at the end: ``last``."""
