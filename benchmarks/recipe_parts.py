@@ -1,6 +1,6 @@
 """Where a network of recipe `paper` goes wrong: pair scores and embeddings apart, scene by scene and rig by rig.
 
-``python benchmarks/recipe_parts.py MODEL --seen FOLDER --unseen FOLDER --work FOLDER [--out FOLDER]``; as
+``python benchmarks/recipe_parts.py MODEL --seen FOLDER --unseen FOLDER --work FOLDER [--out FILE]``; as
 ``recipe_paper.py``, and `--work` takes the schools that are filmed by other rigs. How well P and the cosine part
 plausible pairs in every scene; what the published grouping and tracker make of one of the two if the other is made by
 hand; and the train schools of two rigs that look the same way, each before the cameras of both. Truth is read to
@@ -62,8 +62,8 @@ loss."""
 AT_REST = """\
 ## Losses of the network as it is kept
 
-While it is trained, one scene after the other in their order, losses are those of weights that have just seen the \
-frames before. These are of the weights at the end, which have seen train7 and train8 last, in the order of scenes."""
+While recipe `paper` goes through the scenes in their order, the losses of its log are of weights that have just seen \
+the frames before. These are of the weights at the end, which then have seen train7 and train8 last."""
 ALIKE = """\
 ## Rigs that look the same way
 
@@ -184,11 +184,11 @@ def main() -> None:
     parser.add_argument("--seen", type=Path, required=True)
     parser.add_argument("--unseen", type=Path, required=True)
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper/parts.md"))
     args = parser.parse_args()
     torch.set_num_threads(1)
     net, _ = load_model(args.model)
-    book, key = Book(args.out / "numbers.json"), digest(args.model)[:16]
+    book, key = Book(args.out.parent / "numbers.json"), digest(args.model)[:16]
     rows, hand = [], []
     for kind, folders in schools(args).items():
         for f in folders:
@@ -209,7 +209,7 @@ def main() -> None:
         numbers = [f"{there[n]:.3f}" for n in ("association", "contrastive", "temporal")]
         rest.append([f.name, str(scene.rig), *numbers, f"{there['groups']:.1f}", f"{parts.visible([f]):.1f}"])
     lines = [
-        "# Where recipe paper's network goes wrong",
+        f"# Parts of the network {args.model.stem}",
         "",
         f"Made by `python benchmarks/recipe_parts.py {shlex.join(sys.argv[1:])}`.",
         "",
@@ -227,9 +227,9 @@ def main() -> None:
         UNSEEN_RIG,
         *table(["", *(f"labels of rig {r}" for r in TRIPLETS)], triplets(book, key, net, tests[:2])),
     ]
-    with atomic_path(args.out / "parts.md") as temporary:
+    with atomic_path(args.out) as temporary:
         temporary.write_text("\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n", encoding="utf-8")
-    print(args.out / "parts.md")
+    print(args.out)
 
 
 if __name__ == "__main__":
