@@ -1,6 +1,7 @@
 """What a long recording costs: memory, time and rate of each command, and how they grow with fish, cameras and frames.
 
     python benchmarks/bench_scale.py --frames 100000 --out docs/results/scale   # one long recording, each command
+    python benchmarks/bench_scale.py --frames 1000000 --given-tracks --out docs/results/scale   # all but track
     python benchmarks/bench_scale.py --grid --out docs/results/scale            # track over fish and cameras
     python benchmarks/bench_scale.py --batch --out docs/results/scale           # 8 recordings, one and two workers
 
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,7 +27,7 @@ import numpy as np
 
 from scale_recording import make
 
-STEPS = ("check", "track", "analyse", "evaluate", "report")
+STEPS = ("import", "check", "track", "analyse", "evaluate", "report", "export")
 GRID = [(f, c) for c in (3,) for f in (5, 10, 20, 40)] + [(10, 2), (10, 6)]
 GRID_FRAMES = (800, 2400)  # the difference of both, so that what every run costs at its start does not count
 STUDIES = (
@@ -36,17 +38,18 @@ STUDIES = (
 )
 
 
-def measured(arguments: list[str]) -> dict[str, float]:
+def measured(arguments: list[str], said: Path | None = None) -> dict[str, float]:
     """CPU seconds, wall seconds and peak MiB of a command, each command in a process of its own."""
     code = (
         "import json, resource, subprocess, sys, time\n"
         "start = time.monotonic()\n"
-        "made = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n"
+        "made = subprocess.run(sys.argv[2:], stdout=open(sys.argv[1], 'w'))\n"
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(json.dumps(dict(cpu=used.ru_utime + used.ru_stime, wall=time.monotonic() - start,"
         " mib=used.ru_maxrss / 1024, code=made.returncode)))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    words = [sys.executable, "-c", code, str(said or os.devnull), *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -112,21 +115,37 @@ def logged(folder: Path) -> dict:
     }  # fmt: skip
 
 
-def long_recording(frames: int, work: Path) -> dict:
-    folder = work / "long"
-    start = time.process_time()
-    make(folder, frames=frames)
-    found: dict = {"frames": frames, "made_cpu": time.process_time() - start}
-    for step in STEPS:
-        if step == "track":
-            done = subprocess.run([sys.executable, __file__, "--inner", str(folder)], capture_output=True, text=True)
-            found[step] = json.loads(done.stdout.splitlines()[-1])
-        else:
-            found[step] = measured(command(step, folder))
+def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> dict:
+    """Each command on a recording of so many frames; what ``found`` has of them already is not done again.
+
+    With given tracks, which follow the truth as a tracker's would, all but `track` is measured.
+    """
+    folder = work / f"{'given' if given_tracks else 'long'}{frames}"
+    if not (folder / "recording.toml").exists():
+        make(folder, frames=frames, tracks=given_tracks)
+    sources = ["--cameras", folder / "cameras.toml", "--detections", folder / "detections.parquet"]
+    words = {
+        "import": ["import", *sources, "--truth", folder / "truth.parquet", "--fps", 60, "--out", work / "imported"],
+        "check": ["check", folder],
+        "analyse": ["analyse", folder],
+        "evaluate": ["evaluate", folder, "--gate", 1, "--json"],
+        "report": ["report", folder],
+        "export": ["export", folder, "--format", "csv", "--out", work / "exported.csv"],
+    }
+    found = {"frames": frames, "given_tracks": given_tracks, **found}
+    if not given_tracks and not found.get("track", {}).get("summary"):
+        subprocess.run([sys.executable, __file__, "--inner", str(folder)], check=True)
+        found["track"] = logged(folder)
+    for step, command_words in words.items():
+        if step in found:
+            continue
+        shutil.rmtree(work / "imported", ignore_errors=True)
+        said = work / f"{step}.out"
+        found[step] = measured(command(*command_words), said)
         print(step, found[step], flush=True)
+        if step == "evaluate":
+            found["scores"] = next(iter(json.loads(said.read_text()).values()))
     found["report_mb"] = (folder / "report.html").stat().st_size / 1e6
-    scores = subprocess.run(command("evaluate", folder, "--format", "json"), capture_output=True, text=True).stdout
-    found["scores"] = next(iter(json.loads(scores).values())) if scores.strip() else {}
     return found
 
 
@@ -137,8 +156,8 @@ def grid(work: Path) -> list[dict]:
         for frames in GRID_FRAMES:
             folder = work / f"grid-{fish}-{cameras}-{frames}"
             make(folder, fish=fish, cameras=cameras, frames=frames, seed=fish)
-            done = subprocess.run([sys.executable, __file__, "--inner", str(folder)], capture_output=True, text=True)
-            cpu.append(json.loads(done.stdout.splitlines()[-1])["cpu"])
+            subprocess.run([sys.executable, __file__, "--inner", str(folder)], check=True)
+            cpu.append(logged(folder)["cpu"])
         rows.append(
             {"fish": fish, "cameras": cameras, "ms": 1000 * (cpu[1] - cpu[0]) / np.ptp(GRID_FRAMES), "cpu": cpu}
         )
@@ -194,16 +213,28 @@ def page(kept: dict) -> str:
     for name in sorted((k for k in kept if k.startswith("long")), key=lambda k: kept[k]["frames"]):
         found = kept[name]
         frames = found["frames"]
-        lines += [f"## {frames:,} frames, 10 fish, 3 cameras", "", "| command | CPU s | peak MiB | frames a CPU s |"]
+        given = ", given tracks" if found.get("given_tracks") else ""
+        lines += [
+            f"## {frames:,} frames, 10 fish, 3 cameras{given}",
+            "",
+            "| command | CPU s | peak MiB | frames a CPU s |",
+        ]
         lines += ["|---|---|---|---|"]
         for step in STEPS:
-            row = found[step]
-            lines.append(f"| {step} | {row['cpu']:.0f} | {row['mib']:.0f} | {frames / row['cpu']:,.0f} |")
-        tenths = found["track"]["tenths"]
-        lines += ["", f"`track`: the last tenth took {tenths[-1] / tenths[0]:.2f} times the first. "]
-        lines[-1] += f"The report has {found['report_mb']:.1f} MB. {found['track']['summary']}."
-        if found["scores"]:
-            lines[-1] += " MOTA {mota:.4f}, IDF1 {idf1:.4f}, {switches:.0f} switches.".format(**found["scores"])
+            if step in found:
+                row = found[step]
+                lines.append(f"| {step} | {row['cpu']:.0f} | {row['mib']:.0f} | {frames / row['cpu']:,.0f} |")
+        lines.append("")
+        if "track" in found:
+            tenths = found["track"]["tenths"]
+            lines.append(f"`track`: the last tenth took {tenths[-1] / tenths[0]:.2f} times the first. ")
+            lines[-1] += (
+                f"{found['track']['summary']}. MOTA {{mota:.4f}}, IDF1 {{idf1:.4f}}, {{switches:.0f}} switches. "
+            )
+            lines[-1] = lines[-1].format(**found["scores"])
+        else:
+            lines.append("Tracks were made of the truth, not by `track`. ")
+        lines[-1] += f"The report has {found['report_mb']:.1f} MB."
         lines.append("")
     if "grid" in kept:
         lines += ["## Fish and cameras", "", "| fish | cameras | CPU ms a frame of `track` |", "|---|---|---|"]
@@ -222,6 +253,8 @@ def page(kept: dict) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--frames", type=int)
+    parser.add_argument("--given-tracks", action="store_true", help="all but track, on tracks made of the truth")
+    parser.add_argument("--work", type=Path, help="folder that stays, so that a stopped run goes on")
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--batch", action="store_true")
     parser.add_argument("--out", type=Path)
@@ -232,15 +265,18 @@ if __name__ == "__main__":
         sys.exit()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     given.out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as work:
-        made: dict = {}
-        if given.frames:
-            made[f"long {given.frames}"] = long_recording(given.frames, Path(work))
-        if given.grid:
-            made["grid"] = grid(Path(work))
-        if given.batch:
-            made["batch"] = batches(Path(work))
     path = given.out / "scale.json"
-    kept = (json.loads(path.read_text()) if path.exists() else {}) | made
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    with ExitStack() as stack:
+        work = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work.mkdir(parents=True, exist_ok=True)
+        if given.frames:
+            name = f"long {given.frames}{' given' if given.given_tracks else ''}"
+            known = kept.get(name, {}) if given.work else {}
+            kept[name] = long_recording(given.frames, work, given.given_tracks, known)
+        if given.grid:
+            kept["grid"] = grid(work)
+        if given.batch:
+            kept["batch"] = batches(work)
     path.write_text(json.dumps(kept, indent=1) + "\n")
     (given.out / "scale.md").write_text(page(kept) + "\n")

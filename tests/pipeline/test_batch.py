@@ -150,9 +150,10 @@ def test_a_worker_that_is_killed_costs_its_own_recording(copy, tmp_path):
 
 def test_shards_together_give_what_one_batch_gives(schools, copy):
     jobs = find_jobs([str(copy / "*")])
-    parts = [shard_of(jobs, f"{k}/2") for k in (1, 2)]
+    shards = [f"{k}/4" for k in (1, 2, 3, 4)]  # one of them has nothing to do
+    parts = [shard_of(jobs, shard) for shard in shards]
     assert sorted(j.name for part in parts for j in part) == [j.name for j in jobs]
-    for part in ("1/2", "2/2"):
+    for part in shards:
         assert not batch(str(copy / "*"), steps=STEPS, shard=part, workers=1).failed
     assert sums(copy) == sums(schools / "serial")
     for wrong in ("0/2", "3/2", "1", "a/b", "1/0"):
@@ -160,19 +161,48 @@ def test_shards_together_give_what_one_batch_gives(schools, copy):
             shard_of(jobs, wrong)
 
 
-def test_a_scheduler_and_workers_over_tcp_do_the_same_and_a_killed_worker_loses_nothing(schools, copy, tmp_path):
+def hosts(tmp_path, kind):
+    """Return how commands are begun on three hosts, their addresses, and what undoes it all."""
+    if kind == "processes":
+        return [[], [], []], ["127.0.0.1"] * 3, lambda: None
+    names = [f"tf3d{os.getpid()}{c}" for c in "swx"]
+    undo = [["ip", "link", "del", names[0]], *(["ip", "netns", "del", n] for n in names)]
+
+    def clean():
+        for words in undo:
+            subprocess.run(words, capture_output=True)
+
+    words = [f"link add {names[0]} type bridge", f"addr add 10.213.77.1/24 dev {names[0]}", f"link set {names[0]} up"]
+    for k, name in enumerate(names):
+        inner = f"-n {name}"
+        words += [f"netns add {name}", f"link add {name}o type veth peer name eth0 netns {name}"]
+        words += [f"link set {name}o master {names[0]} up", f"{inner} addr add 10.213.77.{k + 2}/24 dev eth0"]
+        words += [f"{inner} link set eth0 up", f"{inner} link set lo up"]
+    for line in words:
+        if subprocess.run(["ip", *line.split()], capture_output=True).returncode:
+            clean()
+            pytest.skip("network namespaces cannot be made here")
+    return [["ip", "netns", "exec", n] for n in names], [f"10.213.77.{k + 2}" for k in range(3)], clean
+
+
+@pytest.mark.parametrize("kind", ["processes", "namespaces"])
+def test_a_scheduler_and_workers_over_tcp_do_the_same_and_a_killed_worker_loses_nothing(kind, schools, copy, tmp_path):
     pytest.importorskip("distributed")
+    if kind == "namespaces" and shutil.which("ip") is None:
+        pytest.skip("network namespaces cannot be made here")
+    begin, addresses, clean = hosts(tmp_path, kind)
     python = [sys.executable, "-m"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
     where = tmp_path / "scheduler.json"
-    command = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    started = [subprocess.Popen([*command, "--scheduler-file", str(where)], **quiet)]
+    command = [*begin[0], *python, "distributed.cli.dask_scheduler", "--host", addresses[0], "--port", "0"]
+    started = [subprocess.Popen([*command, "--no-dashboard", "--scheduler-file", str(where)], **quiet)]
     try:
         worker = [*python, "distributed.cli.dask_worker", "--scheduler-file", str(where), "--nthreads", "1"]
-        worker += ["--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        worker += ["--no-nanny", "--no-dashboard", "--host"]
         until(where.exists)
-        started += [subprocess.Popen(worker, **quiet) for _ in range(2)]
+        started += [subprocess.Popen([*begin[k], *worker, addresses[k]], **quiet) for k in (1, 2)]
         address = json.loads(where.read_text())["address"]
+        assert addresses[0] in address
         made = {}
         thread = threading.Thread(
             target=lambda: made.update(b=batch(str(copy / "*"), steps=STEPS, cluster=address, summary=None))
@@ -187,6 +217,7 @@ def test_a_scheduler_and_workers_over_tcp_do_the_same_and_a_killed_worker_loses_
         for process in started:
             process.kill()
             process.wait()
+        clean()
 
 
 def until(what, seconds=120):
