@@ -99,6 +99,29 @@ def judge_links(
     return 1.0 - tracks.confidence[linked], wrong[linked]
 
 
+def names(s: Suspect, e: Event) -> bool:
+    """Whether a suspect is about the track of an event, within `REACH` frames of it."""
+    return e.track in (s.track, s.other) and e.before <= s.last + REACH and e.after >= s.first - REACH
+
+
+def listed_of(suspects: Sequence[Suspect], runs: Mapping[int, Sequence[Run]], events: Sequence[Event]) -> np.ndarray:
+    """(S, 2) chance that each listed moment claims, and whether it was so, where the truth knows its tracks about it.
+
+    An event that several name is charged to the most doubtful of them, which come first.
+    """
+    out: list[tuple[float, bool]] = []
+    taken: set[Event] = set()
+    for s in suspects:
+        both = {s.track, s.other}
+        known = [runs.get(t, ()) for t in both]
+        named = {e for e in events if names(s, e)}
+        if s.kind in ("end", "begin") or not all(r and r[0].first < s.first and r[-1].last > s.last for r in known):
+            continue
+        out.append((s.probability, bool(named - taken)))
+        taken |= named
+    return np.array(out, float).reshape(-1, 2)
+
+
 def judge_suspects(
     suspects: Sequence[Suspect], runs: Mapping[int, Sequence[Run]], events: Sequence[Event]
 ) -> tuple[np.ndarray, np.ndarray, int]:
@@ -115,7 +138,7 @@ def judge_suspects(
             continue
         found = {
             e for e in events
-            if e.track in (s.track, s.other) and e.before <= s.last + REACH and e.after >= s.first - REACH
+            if names(s, e)
             and (s.kind != "swap" or e.new in _until(runs[s.other if e.track == s.track else s.track], e))
         }  # fmt: skip
         claimed.append(s.probability)

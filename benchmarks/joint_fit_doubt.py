@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
 
 Tracks crowded schools that no test has, draws of the tuning half of `crowd`, 3D-ZeF 01 and 03 and CMC1, looks up in
-the truth where tracks changed animals, and prints `WEIGHTS` of the joint method's `confidence` with how well the curve
-holds. An event is between two frames in which the truth knows the track, so that one of the moments between is to
-blame, and which is not known: its likelihood is that of at least one. Finished scenes in the work folder are not run
-again.
+the truth where tracks changed animals, and prints `WEIGHTS` of the joint method's `confidence`, and `LISTED`, which
+lays what is listed for people on a curve of its own, each with how well it holds. An event is between two frames in
+which the truth knows the track, so that one of the moments between is to blame, and which is not known: its likelihood
+is that of at least one. Finished scenes in the work folder are not run again.
 """
 
 import argparse
@@ -16,20 +16,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.special import expit, logit
 
 import trackfish3d.methods.joint.method as joint_method
-from joint_doubt import binned, events_of, runs_of, true_identity
+from joint_doubt import binned, events_of, listed_of, runs_of, true_identity
 from trackfish3d.benchmark.crowded.cmc import cmc_folder, write_people
 from trackfish3d.benchmark.crowded.crowd import half_of, scene_number, write_crowd
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.core.files import atomic_path
 from trackfish3d.evaluation.oracle import shown_by
 from trackfish3d.methods.joint.fit.canonical import Canonical
-from trackfish3d.methods.joint.refinement.confidence import Moments
+from trackfish3d.methods.joint.refinement.confidence import Moments, meetings
 from trackfish3d.methods.joint.refinement.refine import Refined
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.registry import make_method
+from trackfish3d.methods.suspects import Suspect
 from trackfish3d.recordings import Recording, Truth
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
@@ -43,23 +44,30 @@ DRAWS = half_of("tune")[:7]
 REAL = ("zef01", "zef03", "CMC1-visible", "CMC1-whole")
 
 
-def mended_tracks(recording: Recording) -> Refined:
-    """Track a recording; returns the tracks before they are written."""
+def mended_tracks(recording: Recording) -> tuple[Refined, Refined]:
+    """Track a recording; returns the tracks before doubtful joins are undone, and after."""
     kept: list[Refined] = []
-    own = joint_method.refine
+    own = joint_method.refine, joint_method.suspects
 
     def keep(*arguments: object) -> Refined:
-        kept.append(own(*arguments))  # type: ignore[arg-type]
+        kept.append(own[0](*arguments))  # type: ignore[arg-type]
         return kept[0]
 
-    joint_method.refine = keep  # type: ignore[attr-defined]
+    def keep_last(refined: Refined) -> list[Suspect]:
+        kept.append(refined)
+        return own[1](refined)
+
+    joint_method.refine, joint_method.suspects = keep, keep_last  # type: ignore[attr-defined]
     try:
         make_method("joint").track(recording.rig, recording.detections, recording.fps)
     finally:
-        joint_method.refine = own  # type: ignore[attr-defined]
-    paths = kept[0].paths  # the tracker has its own order of cameras and rows, the truth that of the recording
-    paths.members = Canonical.of(recording.rig, recording.detections).members(paths.members)
-    return kept[0]
+        joint_method.refine, joint_method.suspects = own  # type: ignore[attr-defined]
+    world = Canonical.of(recording.rig, recording.detections)
+    first, last = kept[0], kept[1]
+    for one in {id(r): r for r in (first, last)}.values():
+        # the tracker has its own order of cameras and rows, the truth that of the recording
+        one.paths = replace(one.paths, members=world.members(one.paths.members))
+    return first, last
 
 
 def blame(refined: Refined, truth: Truth, detections: int) -> tuple[Array, Ints, int]:
@@ -84,6 +92,17 @@ def blame(refined: Refined, truth: Truth, detections: int) -> tuple[Array, Ints,
     return moments.features()[told], whose[told], len(events)
 
 
+def fit_listed(listed: Array) -> Array:
+    """Constant and share of log-odds (2,) under which what came of listed moments (S, 2) is likeliest."""
+    odds = logit(np.clip(listed[:, 0], 1e-6, 1 - 1e-6))
+
+    def loss(curve: Array) -> float:
+        value = curve[0] + curve[1] * odds
+        return float(np.logaddexp(0, np.where(listed[:, 1] > 0, -value, value)).sum())
+
+    return np.asarray(minimize(loss, [0.0, 1.0], method="BFGS").x)
+
+
 def fit_weights(features: Array, event: Ints) -> Array:
     """Weights (5,) under which moments (K, 5) without an event, and one at least of every event's, are most likely."""
     scale = np.abs(features).max(0)
@@ -105,8 +124,8 @@ def charged(chance: Array, event: Ints) -> NDArray[np.bool_]:
     return out
 
 
-def moments_of(name: str, work: Path) -> tuple[Array, Ints, int]:
-    """`blame` of a recording of this name, kept in the work folder."""
+def moments_of(name: str, work: Path) -> tuple[Array, Ints, int, Array]:
+    """`blame` and `listed_of` of a recording of this name, kept in the work folder."""
     path = work / f"{name}.npz"
     if not path.exists():
         folder = work / name
@@ -114,7 +133,7 @@ def moments_of(name: str, work: Path) -> tuple[Array, Ints, int]:
             write_named(name, folder)
         keep_moments(Recording.open(folder), path)
     with np.load(path) as kept:
-        return kept["features"], kept["event"], int(kept["count"])
+        return kept["features"], kept["event"], int(kept["count"]), kept["listed"]
 
 
 def write_named(name: str, folder: Path) -> None:
@@ -143,10 +162,13 @@ def shown_truth(recording: Recording) -> Truth:
 
 
 def keep_moments(recording: Recording, path: Path) -> None:
-    """Write `blame` of a recording to a file."""
-    features, event, count = blame(mended_tracks(recording), shown_truth(recording), len(recording.detections))
+    """Write `blame` of a recording to a file, and what it lists (`listed_of`), chances as they are."""
+    (first, last), truth, detections = mended_tracks(recording), shown_truth(recording), len(recording.detections)
+    features, event, count = blame(first, truth, detections)
+    runs = runs_of(last.paths.name, last.paths.frame, true_identity(last.paths.members, truth, detections))
+    listed = listed_of(meetings(last, curve=(0.0, 1.0)), runs, events_of(runs))
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, features=features, event=event, count=count)
+        np.savez(file, features=features, event=event, count=count, listed=listed)
     print(f"{path.stem}: {len(event)} moments, {count} events", flush=True)
 
 
@@ -164,7 +186,7 @@ def main() -> None:
     parts = []
     begun = 0
     found = [moments_of(name, work) for name in (*real, *schools)]
-    for features, event, count in found:
+    for features, event, count, _ in found:
         parts.append((features, np.where(event >= 0, event + begun, -1)))
         begun += count
     features, event = np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
@@ -173,10 +195,18 @@ def main() -> None:
     print(f"{len(schools)} schools, {len(real)} films, {len(event)} moments, {begun} events, of which", end=" ")
     print(f"{begun - len(np.unique(event[event >= 0]))} have no moment")
     print("WEIGHTS =", np.array2string(weights, precision=3, separator=", "))
-    count, claimed, happened = binned(chance, charged(chance, event))
-    for n, c, h in zip(count, claimed, happened, strict=True):
+    say_bins("moments", chance, charged(chance, event))
+    listed = np.concatenate([each[3] for each in found])
+    curve = fit_listed(listed)
+    print(f"{len(listed)} listed, {listed[:, 1].sum():.0f} of them rightly; LISTED = ({curve[0]:.2f}, {curve[1]:.2f})")
+    say_bins("listed", expit(curve[0] + curve[1] * logit(listed[:, 0])), listed[:, 1] > 0)
+
+
+def say_bins(what: str, chance: Array, happened: NDArray[np.bool_]) -> None:
+    """Print what was claimed and what came of it, by chance."""
+    for n, c, h in zip(*binned(chance, happened), strict=True):
         if n:
-            print(f"{n:6.0f} moments, claimed {c / n:.4f}, charged {h / n:.4f}")
+            print(f"{n:6.0f} {what}, claimed {c / n:.4f}, charged {h / n:.4f}")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from joint_doubt import EDGES, REACH, Event, binned, events_of, runs_of, true_identity
+from joint_doubt import EDGES, binned, events_of, listed_of, names, runs_of, true_identity
 from joint_fit_doubt import write_named
 from trackfish3d.benchmark.crowded.crowd import half_of
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
@@ -39,24 +39,11 @@ def judged(recording: Recording) -> dict[str, Any]:
     identity = true_identity(tracks.detection, truth, len(recording.detections))
     runs = runs_of(tracks.track, tracks.frame, identity)
     events = events_of(runs)
-    rank, claimed, right = {e: -1 for e in events}, [], []
-    taken: set[Event] = set()
-    for row, s in enumerate(result.suspects):
-        both = {s.track, s.other}
-        named = [
-            e for e in events if e.track in both and e.before <= s.last + REACH and e.after >= s.first - REACH
-        ]  # fmt: skip
-        for e in named:
-            rank[e] = row if rank[e] < 0 else rank[e]
-        known = [runs.get(t, []) for t in both]
-        if s.kind in ("end", "begin") or not all(r and r[0].first < s.first and r[-1].last > s.last for r in known):
-            continue  # the truth cannot tell
-        claimed.append(s.probability)
-        right.append(bool(set(named) - taken))
-        taken |= set(named)
+    rank = {e: next((row for row, s in enumerate(result.suspects) if names(s, e)), -1) for e in events}
+    listed = listed_of(result.suspects, runs, events)
     return {
         "events": [[e.track, e.before, e.after, rank[e]] for e in events],
-        "suspects": len(result.suspects), "bins": binned(np.array(claimed), np.array(right, bool)),
+        "suspects": len(result.suspects), "bins": binned(listed[:, 0], listed[:, 1] > 0),
     }  # fmt: skip
 
 

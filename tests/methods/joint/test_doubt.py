@@ -10,11 +10,13 @@ from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.borders import Borders
 from trackfish3d.methods.joint.refinement.confidence import (
+    LISTED,
     NO_SWAP,
     PLAIN,
     SCORES,
     WEIGHTS,
     Moments,
+    laid_on,
     link_confidence,
     meetings,
     suspects,
@@ -30,6 +32,7 @@ from .scenes import crossed_rig, model, paths_of, seen, wander
 
 RIG = crossed_rig(3)
 NOISE, ACCELERATION = 2.0, 0.004
+AS_IT_IS = (0.0, 1.0)  # a curve that leaves chances as they are
 
 
 def meeting_of_two(together):
@@ -96,7 +99,7 @@ def test_a_past_that_does_not_fit_the_future_is_more_doubtful():
     position = wander(60, ACCELERATION / 4, [-1, 0, 0, 0.02, 0, 0])[:, None]
     moved = position.copy()
     moved[30:] += [0, 0.5, 0]
-    chances = [meetings(refined(p, torn(p, 20, 35)), least=0.0)[0].probability for p in (position, moved)]
+    chances = [meetings(refined(p, torn(p, 20, 35)), 0.0, AS_IT_IS)[0].probability for p in (position, moved)]
     assert chances[1] > 3 * chances[0]
 
 
@@ -129,7 +132,9 @@ def curve(score, frames, odds=NO_SWAP, close=0.0):
 
 
 def test_moments_of_one_encounter_are_one_suspect():
-    found = meetings(by_hand([10, 12, 19, 60, 85], [-3, 1, -2, -1, -4], [(30, 38)], -30.0, [(1, 30, 38)]), 0.0)
+    found = meetings(
+        by_hand([10, 12, 19, 60, 85], [-3, 1, -2, -1, -4], [(30, 38)], -30.0, [(1, 30, 38)]), 0.0, AS_IT_IS
+    )
     assert {(s.first, s.last, s.kind) for s in found} == {
         (10, 20, "swap"), (60, 61, "swap"), (30, 38, "join"), (85, 86, "swap"),
     }  # fmt: skip
@@ -142,7 +147,7 @@ def test_moments_of_one_encounter_are_one_suspect():
 
 
 def test_a_meeting_that_is_hardly_a_swap_names_no_other():
-    found = meetings(by_hand([34], [-6.5], [(30, 38)], -30.0), 0.0)
+    found = meetings(by_hand([34], [-6.5], [(30, 38)], -30.0), 0.0, AS_IT_IS)
     mine = [s for s in found if s.track == 1]
     assert [(s.first, s.last, s.other, s.kind) for s in mine] == [(30, 38, 1, "gap")]
     assert mine[0].probability == pytest.approx(curve(-30, 8, -6.5))
@@ -188,7 +193,7 @@ def test_the_greatest_odds_of_several_partners_count():
         np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3), np.zeros((3 * n, 2), int), np.repeat(np.eye(3, 6), n, 0),
         np.tile(0.01 * np.eye(6), (3 * n, 1, 1)),
     )  # fmt: skip
-    found = meetings(Refined(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int), INSIDE, False), 0.0)
+    found = meetings(Refined(paths, met, np.full(3 * n, 20.0), np.zeros((0, 3), int), INSIDE, False), 0.0, AS_IT_IS)
     assert {(s.track, s.other): pytest.approx(s.probability) for s in found} == {
         (0, 1): curve(20, 1, 1), (0, 2): curve(20, 1, -2),
     }  # fmt: skip
@@ -271,3 +276,22 @@ def test_an_animal_lost_beside_another_is_more_doubtful(apart):
     assert Moments.of(alone).close.max() == 0.0
     assert Moments.of(beside).close.max() == pytest.approx(want, abs=0.1)
     assert (1 - link_confidence(beside)).max() == pytest.approx(curve(-20, 8, close=want), rel=0.5)
+
+
+def test_what_is_listed_has_a_curve_of_its_own_and_joins_are_decided_without_it():
+    position = wander(60, ACCELERATION, [-1, 0, 0, 0.02, 0, 0])[:, None]
+    whole = refined(position, torn(position, 20, 45))
+    scored = [replace(whole, scores=np.where(np.isfinite(whole.scores), s, np.inf)) for s in (10.0, 0.0, -10.0, -25.0)]
+    plain = [meetings(r, 0.0, AS_IT_IS)[0].probability for r in scored]
+    listed = [meetings(r, 0.0)[0].probability for r in scored]
+    assert plain == sorted(plain)
+    for chance, told in zip(plain, listed, strict=True):
+        odds = np.log(chance / (1 - chance))
+        assert told == pytest.approx(1 / (1 + np.exp(-LISTED[0] - LISTED[1] * odds)), rel=1e-9)
+    known = model(RIG, NOISE, ACCELERATION)
+    obs = Observations.of(RIG, seen(RIG, position, NOISE)[0], known)
+    for chance, r in zip(plain, scored, strict=True):
+        cut = undo_doubtful_joins(RIG, obs, r, known, JointSettings())
+        assert (cut is r) == (chance <= 0.5)
+    assert laid_on(1.0, AS_IT_IS) < 1.0
+    assert laid_on(0.0, AS_IT_IS) > 0.0

@@ -6,14 +6,17 @@ both agree if exchanged with those of a track nearby (`repair.find_swaps`). None
 not move as the filter supposes. A logistic curve turns them into one. Only where two tracks were in the same place, as
 far as their detections tell, are the odds of an exchange taken at their word: kept and exchanged are then the only
 readings.
+
+Joins are decided by that chance. What is listed for people is one encounter, of several moments whose chances are not
+independent, and has a curve of its own (`LISTED`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from ....cameras.rig import CameraRig
 from ...suspects import Suspect
@@ -27,12 +30,15 @@ Ints = NDArray[np.int64]
 WEIGHTS = np.array([-10.272, -0.166, 1.396, 0.18, 5.0])
 """Of 1, score, log2 of frames, swap odds above `NO_SWAP`, and closeness: fitted by benchmarks/joint_fit_doubt.py on
 crowded schools that no test has, where truth tells which tracks changed animals; closeness on 3D-ZeF 01 and 03."""
+LISTED = (-0.9, 0.58)
+"""Log-odds that a listed moment is right: a constant, and a share of those of its chance; fitted by the same command to
+what it lists of the same recordings."""
 SCORES = (-30.0, 15.0)  # scores beyond these say no more
 NO_SWAP = -9.0  # odds where no other track was near
 PLAIN = 1e-6  # chance that a link is wrong which neither gap nor meeting makes doubtful
 NAMED = -4.0  # swap odds from which a suspect names the other track
 SAME_PLACE = 25.0  # squared distance of two tracks, in deviations: detections taken in turns keep them a little apart
-LIKELY, ROWS = 0.01, 30  # chance from which a moment is always listed, and rows that are filled up with others
+LIKELY, ROWS = 0.03, 30  # chance from which a moment is always listed, and rows that are filled up with others
 LOOSE = 0.9  # chance that an animal goes on where its track ends within the views
 WRONG = 0.5  # chance above which a join is undone: likelier wrong than right
 SAME_ENCOUNTER = 10  # frames between two doubtful moments of the same tracks that are one
@@ -172,8 +178,15 @@ def _loose_ends(refined: Refined) -> list[Suspect]:
     return found
 
 
-def meetings(refined: Refined, least: float = 1e-4) -> list[Suspect]:
-    """Return moments at which tracks were lost for a while, joined, or met, with at least this chance to be wrong."""
+def meetings(refined: Refined, least: float = 1e-4, curve: tuple[float, float] = LISTED) -> list[Suspect]:
+    """Return moments at which tracks were lost for a while, joined, or met, with at least this chance to be wrong.
+
+    Parameters
+    ----------
+    refined : finished tracks.
+    least : chance, before it is laid on the curve.
+    curve : constant and share of log-odds, as `LISTED`; (0, 1) leaves chances as they are.
+    """
     paths, moments = refined.paths, Moments.of(refined)
     chance = moments.chance()
     joined = {(int(t), int(b)) for t, _, b in refined.joins}
@@ -189,7 +202,13 @@ def meetings(refined: Refined, least: float = 1e-4) -> list[Suspect]:
             kind = "join"
         rows.setdefault(pair, []).append((first, last, track, float(chance[k]), kind))
     found = [_one(pair, met) for pair, mine in rows.items() for met in _encounters(sorted(mine))]
-    return sorted((s for s in found if s.probability >= least), key=lambda s: (-s.probability, s.first, s.track))
+    listed = [replace(s, probability=laid_on(s.probability, curve)) for s in found if s.probability >= least]
+    return sorted(listed, key=lambda s: (-s.probability, s.first, s.track))
+
+
+def laid_on(chance: float, curve: tuple[float, float]) -> float:
+    """Return the chance of which the log-odds are a constant and a share of those of a chance."""
+    return float(expit(curve[0] + curve[1] * logit(min(max(chance, PLAIN), 1.0 - PLAIN))))
 
 
 def _encounters(moments: list[tuple[int, int, int, float, str]]) -> list[list[tuple[int, int, int, float, str]]]:
