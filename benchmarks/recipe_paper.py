@@ -1,11 +1,11 @@
 """How recipe `paper` does on the schools it saw, on others of the same scenes, and on test scenes.
 
-``python benchmarks/recipe_paper.py MODEL... [--more NAME=MODEL...] --seen FOLDER --unseen FOLDER [--out FOLDER]``;
+``python benchmarks/recipe_paper.py MODEL... [--more NAME=MODEL...] --seen FOLDER --unseen FOLDER [--out FILE]``;
 `MODEL` is what ``trackfish3d train seen/train? --recipe paper --out MODEL`` wrote, or a checkpoint in its
 ``.training``; `--more` are networks of other recipes, to compare under a name; `--seen` holds all scenes
 (``trackfish3d simulate synfish``), `--unseen` other schools of the train scenes (``--seed-offset 20``). Scores are kept
-in ``FOLDER/numbers.json`` by what the weights are, so that a further seed costs its own time. Truth is read for scores
-alone.
+in ``numbers.json`` beside `FILE` by what the weights are, so that a further seed costs its own time. Truth is read for
+scores alone.
 """
 
 import argparse
@@ -105,7 +105,7 @@ def schools(args: argparse.Namespace) -> dict[str, list[Path]]:
 
 def of_network(book: Book, model: Path, folders: list[Path], kind: str, label: str) -> dict[str, list[float]]:
     """MOTA and IDF1 of a network on schools under thresholds at inference."""
-    name = f"{digest(model)[:16]} {kind} {label}"
+    name = f"{digest(model)[:16]} {folders[0].parent.name} {kind} {label}"
     return book.get(name, lambda: parts.tracked(model, folders, **THRESHOLDS[label]))  # type: ignore[no-any-return]
 
 
@@ -121,7 +121,7 @@ def of_method(book: Book, label: str, folders: list[Path], kind: str) -> dict[st
             found[folder.name] = parts.percent(score(scene.truth, tracks, parts.GATE))
         return parts.with_mean(found)
 
-    return book.get(f"{label} {kind}", make)  # type: ignore[no-any-return]
+    return book.get(f"{label} {folders[0].parent.name} {kind}", make)  # type: ignore[no-any-return]
 
 
 def cells(found: dict[str, dict[str, list[float]]]) -> list[str]:
@@ -142,14 +142,14 @@ def spread(rows: list[dict[str, dict[str, list[float]]]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("models", type=Path, nargs="*")
     parser.add_argument("--more", nargs="*", default=[], metavar="NAME=MODEL")
     parser.add_argument("--seen", type=Path, required=True)
     parser.add_argument("--unseen", type=Path, required=True)
-    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper"))
+    parser.add_argument("--out", type=Path, default=Path("docs/results/recipe_paper/report.md"))
     args = parser.parse_args()
     torch.set_num_threads(1)
-    book, kinds = Book(args.out / "numbers.json"), schools(args)
+    book, kinds = Book(args.out.parent / "numbers.json"), schools(args)
     models = sorted((Trained.open(path) for path in args.models), key=lambda m: (m.epoch, m.seed))
     rows = []
     for label in THRESHOLDS:
@@ -163,7 +163,7 @@ def main() -> None:
         for label in list(THRESHOLDS)[:1]:
             found = {k: of_network(book, Path(path), f, k, label) for k, f in kinds.items()}
             rows.append([f"{name}; {label}", *cells(found)])
-    for label in BASELINES:
+    for label in BASELINES if models else ():
         rows.append([label, *cells({k: of_method(book, label, f, k) for k, f in kinds.items()})])
     published = paper_results()
     scenes = published["synfish_test_MOTA_per_scene"]["TrackFish3D(SAM3)"]
@@ -174,16 +174,16 @@ def main() -> None:
         for m in models
     ]
     lines = [
-        "# Recipe paper, to the letter",
+        "# Recipe paper, to the letter" if models else "# Recipe paper, and how it goes on",
         "",
         f"Made by `python benchmarks/recipe_paper.py {shlex.join(sys.argv[1:])}`. {WORDS}",
         *table(["", "schools it saw", "others", "test", *TEST], rows),
-        "Losses of the last epoch.",
-        *table(["", "association", "contrastive", "temporal"], losses),
     ]
-    with atomic_path(args.out / "report.md") as temporary:
+    if models:
+        lines += ["Losses of the last epoch.", *table(["", "association", "contrastive", "temporal"], losses)]
+    with atomic_path(args.out) as temporary:
         temporary.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    print(args.out / "report.md")
+    print(args.out)
 
 
 if __name__ == "__main__":
