@@ -166,6 +166,6 @@ def training_noise(results: Sequence[dict[str, Any]]) -> Section:
     if not any(r["label"] == NOISY for r in results):
         section.say("Quoted: give networks of 3D-ZeF with --zef-model and --zef-noisy-model.")
     return section.say(
-        "Ours by recipe fast on 01 and 03, laid over themselves (benchmarks/paper_real.py), 02 and 04 reported; the "
-        "paper's by its own recipe on part of the frames."
+        "Ours as benchmarks/paper_real.py trains on 01 and 03, by the recipe it was given, 02 and 04 reported whole; "
+        "the paper's by its own recipe on part of the frames."
     )
