@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from ..cameras import CameraRig
 from ..health.agreement import Sample, ViewErrors, pair_errors, typical
 from ..recordings import Detections
+from .chains import chains_of, clock_costs
 
 Ints = NDArray[np.int64]
+Table = dict[tuple[int, int], NDArray[np.float64]]
 _FRAMES = 80  # compared
 
 
@@ -25,17 +27,8 @@ def coarse_offsets(rig: CameraRig, detections: Detections, widest: int) -> Ints:
     detections : with frame numbers as the cameras counted them.
     widest : frames by which a clock may be off.
     """
-    count = len(rig)
-    diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
-    sample = Sample.draw(detections, _FRAMES, most_pairs=100_000, diagonal_px=diagonal)
-    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
-    shifts = np.arange(-2 * widest, 2 * widest + 1)
-    table = {}
-    for a, b in combinations(range(count), 2):
-        near = np.abs(shifts) <= (widest if a == 0 else 2 * widest)
-        errors = np.full(len(shifts), np.nan)
-        errors[near] = [_error(sample, views[a], views[b], int(s)) for s in shifts[near]]
-        table[a, b] = np.where(np.isfinite(errors), errors, np.nanmax(errors) if np.isfinite(errors).any() else 0.0)
+    count, shifts = len(rig), np.arange(-2 * widest, 2 * widest + 1)
+    table = _by_chains(rig, detections, shifts, widest) or _by_matches(rig, detections, shifts, widest)
     offset = np.zeros(count, np.int64)
     for c in range(1, count):  # a shift of b later means that its numbers are too large
         offset[c] = -shifts[int(np.argmin(table[0, c]))]
@@ -53,6 +46,40 @@ def coarse_offsets(rig: CameraRig, detections: Detections, widest: int) -> Ints:
         if (offset == before).all():
             break
     return offset
+
+
+def _by_chains(rig: CameraRig, detections: Detections, shifts: Ints, widest: int) -> Table | None:
+    """How badly each pair of views agrees at each shift, by pieces of paths; None where these are too few."""
+    windows = chains_of(rig, detections, 2 * widest)
+    rays = np.full((len(detections), 6), np.nan)
+    for c, camera in enumerate(rig):
+        mine = detections.camera == c
+        cast = camera.rays(detections.centroids[mine])
+        rays[mine] = np.column_stack([cast.origin, cast.direction])
+    rays = np.nan_to_num(rays)  # a ray without a direction is parallel to all others
+    table = {}
+    for a, b in combinations(range(len(rig)), 2):
+        near = np.abs(shifts) <= (widest if a == 0 else 2 * widest)
+        costs = np.full(len(shifts), np.nan)
+        costs[near] = clock_costs(rig, detections, a, b, shifts[near], windows, rays)
+        if not np.isfinite(costs[near]).all():
+            return None
+        table[a, b] = np.where(near, costs, np.nanmax(costs))
+    return table
+
+
+def _by_matches(rig: CameraRig, detections: Detections, shifts: Ints, widest: int) -> Table:
+    """Return the same by the nearest detections of single moments, whoever they show."""
+    diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
+    sample = Sample.draw(detections, _FRAMES, most_pairs=100_000, diagonal_px=diagonal)
+    views = [ViewErrors.of(sample, camera, c) for c, camera in enumerate(rig)]
+    table = {}
+    for a, b in combinations(range(len(rig)), 2):
+        near = np.abs(shifts) <= (widest if a == 0 else 2 * widest)
+        errors = np.full(len(shifts), np.nan)
+        errors[near] = [_error(sample, views[a], views[b], int(s)) for s in shifts[near]]
+        table[a, b] = np.where(np.isfinite(errors), errors, np.nanmax(errors) if np.isfinite(errors).any() else 0.0)
+    return table
 
 
 def _error(sample: Sample, a: ViewErrors, b: ViewErrors, shift: int) -> float:
