@@ -101,7 +101,6 @@ def held_out(rig, clock, detections, pieces, middle):
 
 
 def synfish(sigma, kind, scenes):
-    rows = []
     for k, name in enumerate(scenes):
         with tempfile.TemporaryDirectory() as folder:
             recording = tf.simulate_synfish(folder, [name])[name]
@@ -128,7 +127,7 @@ def synfish(sigma, kind, scenes):
         tracks = make_method("joint").track(recording.rig, retime(seen, true, middle).detections, recording.fps).tracks
         pieces = collect(recording.rig, tracks, retime(seen, true, middle))
         turn, distance = off_by(found.rig, recording.rig)
-        rows.append(
+        yield (
             {
                 "scene": name,
                 "accepted": found.accepted,
@@ -145,13 +144,10 @@ def synfish(sigma, kind, scenes):
                 "cpu": cpu,
             }
         )
-        print(rows[-1], flush=True)
-    return rows
 
 
 def sunk():
     """A tank like 3D-ZeF's whose water is 1 cm lower than the calibration says."""
-    rows = []
     for seed in range(3):
         with tempfile.TemporaryDirectory() as folder:
             recording = tf.simulate(Path(folder) / "r", 8, "tank", 300, seed, detector="ideal")
@@ -161,11 +157,9 @@ def sunk():
         seen = late(recording, np.zeros(2), np.zeros(2), "points", seed)
         found = refine_rig(said, seen, recording.fps, Wish(clocks=False, lenses=False, poses=False))
         heights = [h for (h, _), n in zip(found.water, state_of(said).normal, strict=True) if abs(n[2]) > 0.9]
-        rows.append(
+        yield (
             {"seed": seed, "accepted": found.accepted, "found_cm": heights[0], "px": [found.before_px, found.after_px]}
         )
-        print(rows[-1], flush=True)
-    return rows
 
 
 def _raised(camera, by):
@@ -175,14 +169,13 @@ def _raised(camera, by):
 
 def zef():
     """3D-ZeF 02 and 04: the shipped calibration against the refined one, on tracks that were held out."""
-    rows = []
     for name in ("02", "04"):
         with tempfile.TemporaryDirectory() as folder:
             recording = write_sequence(name, zef_folder(None), Path(folder) / "r")
             recording.detections, recording.truth  # noqa: B018
         found = refine_rig(recording.rig, recording.detections, recording.fps, Wish())
         scores = [_scored(recording, rig) for rig in (recording.rig, found.rig)]
-        rows.append(
+        yield (
             {
                 "name": name,
                 "accepted": found.accepted,
@@ -193,8 +186,6 @@ def zef():
                 "lines": found.lines(),
             }
         )
-        print(rows[-1], flush=True)
-    return rows
 
 
 def _scored(recording, rig):
@@ -206,7 +197,6 @@ def _scored(recording, rig):
 def drones():
     """One drone before phones and cameras of unknown pose and clock, against its trajectory by RTK."""
     root = Path(os.environ["TRACKFISH3D_DATA"]) / "drones"
-    rows = []
     for number in (1, 2, 4):
         folder = root / f"dataset{number}"
         lenses, fps, seen = {}, {}, {}
@@ -226,20 +216,18 @@ def drones():
         rtk = np.loadtxt(folder / "trajectory" / "rtk.txt")
         index = rtk[:, 0] if rtk.shape[1] == 4 else np.arange(len(rtk))
         rms, shown = against(found.time / fps[found.reference], found.path, index, rtk[:, -3:])
-        rows.append(
+        yield (
             {"number": number, "placed": len(found.rig), "lost": found.lost, "error_px": found.error_px,
              "reference": found.reference, "clock": found.clock, "rmse_m": rms, "shown": shown, "cpu": cpu}
         )  # fmt: skip
-        print(rows[-1], flush=True)
-    return rows
 
 
 def against(seconds, path, index, rtk):
     """Root mean square distance of a path from a trajectory whose clock is not known, after the best similarity.
 
     Rates of the trajectory from 1 to 60 a second and all shifts are tried, coarse to fine; that which explains most of
-    its variance is kept. ``index`` counts its points, some of which are missing: nothing is compared there. Returns also
-    which share of the path lies in the trajectory's time.
+    its variance is kept. ``index`` counts its points, some of which are missing: nothing is compared there.
+    Returns also which share of the path lies in the trajectory's time.
     """
 
     def aligned(rate, shift):
@@ -277,7 +265,6 @@ def against(seconds, path, index, rtk):
 
 def light():
     """A waved light before cameras of known (2013) and of guessed lenses."""
-    rows = []
     for folder in sorted((Path(os.environ["TRACKFISH3D_DATA"]) / "selfcal_led").iterdir()):
         seen, lenses, guessed = read_selfcal(folder)
         try:
@@ -285,11 +272,9 @@ def light():
             mean = float(np.mean(list(found.mean_px.values())))
             focal = [float(c.K[0, 0]) for c in found.rig]
             row = {"guessed": guessed, "placed": len(found.rig), "of": len(seen), "mean_px": mean, "focal": focal}
-            rows.append({"name": folder.name} | row)
+            yield {"name": folder.name} | row
         except RefusedError as refused:
-            rows.append({"name": folder.name, "guessed": guessed, "refused": str(refused)})
-        print(rows[-1], flush=True)
-    return rows
+            yield {"name": folder.name, "guessed": guessed, "refused": str(refused)}
 
 
 def cost():
@@ -299,8 +284,7 @@ def cost():
         begun, clock = time.process_time(), time.time()
         found = refine_rig(perturb_rig(recording.rig, 0.2, 0), recording.detections, recording.fps, Wish())
     row = {"cpu": time.process_time() - begun, "clock": time.time() - clock, "accepted": found.accepted}
-    print(row, flush=True)
-    return [row]
+    yield row
 
 
 SECTIONS = {
@@ -395,10 +379,13 @@ def main():
     options = parser.parse_args()
     kept = options.out.with_suffix(".json")
     for name in options.only or SECTIONS:
-        new = SECTIONS[name]()
-        results = (json.loads(kept.read_text()) if kept.exists() else {}) | {name: new}
-        kept.write_text(json.dumps(results, indent=1) + "\n")
-        options.out.write_text(page(results))
+        done = []
+        for row in SECTIONS[name]():
+            print(row, flush=True)
+            done.append(row)
+            results = (json.loads(kept.read_text()) if kept.exists() else {}) | {name: done}
+            kept.write_text(json.dumps(results, indent=1) + "\n")
+            options.out.write_text(page(results))
 
 
 if __name__ == "__main__":

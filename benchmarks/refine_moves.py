@@ -35,7 +35,6 @@ def shifted(seen, by):
 
 def moves(draws=6):
     """Schools of the simulator, in every second of which a camera is knocked at a random frame."""
-    rows = []
     for seed in range(draws):
         rng = np.random.default_rng([7, seed])
         with tempfile.TemporaryDirectory() as folder:
@@ -55,14 +54,11 @@ def moves(draws=6):
         parts = find_parts(rig, seen, recording.fps, Wish(), WINDOW)
         found = [{"first": p.first, "sigma": p.first_sigma, "moved": list(p.moved)} for p in parts[1:]]
         true = {"first": moved, "camera": rig.names[c], "by": by} if seed % 2 == 0 else None
-        rows.append({"seed": seed, "true": true, "found": found, "cpu": time.process_time() - begun})
-        print(rows[-1], flush=True)
-    return rows
+        yield {"seed": seed, "true": true, "found": found, "cpu": time.process_time() - begun}
 
 
 def advice(draws=40, begin=9000):
     """How often `check` advises a refinement: good cameras, and the same recordings with cameras off by 0.2 degrees."""
-    rows = []
     for number in range(begin, begin + draws):
         case = good_case(number)
         said = []
@@ -70,9 +66,7 @@ def advice(draws=40, begin=9000):
             with tempfile.TemporaryDirectory() as folder:
                 recording = Recording.create(Path(folder) / f"r{k}", rig, detections=case.detections)
                 said.append(advise_refinement(recording))
-        rows.append({"number": number, "plan": case.plan, "good": said[0], "off": said[1]})
-        print(rows[-1], flush=True)
-    return rows
+        yield {"number": number, "plan": case.plan, "good": said[0], "off": said[1]}
 
 
 def moves_table(rows):

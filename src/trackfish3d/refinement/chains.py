@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..cameras import CameraRig
-from ..maths.linking import link_nearest
+from ..maths.kalman import MotionNoise
+from ..maths.linking import link_kalman
 from ..recordings import Detections
 
 Array = NDArray[np.float64]
@@ -23,6 +24,7 @@ _FRAMES = 40  # of each
 _LEAST = 20  # frames that two pieces of paths must share
 _EVERY = 5  # frames, of which one is looked at
 _ENOUGH = 60  # such moments of pairs of pieces that tell
+_ACCELERATION = 0.2  # of the usual step from frame to frame
 _STEP = 4.0  # usual steps from frame to frame that are one animal's, at most
 _PARALLEL = 0.02  # sine of the angle of two rays below which their distance says nothing
 _KEPT = 0.4  # quantile: most pairs must be right, not all
@@ -90,7 +92,8 @@ def _linked(detections: Detections, rows: Ints, first: int, count: int) -> Chain
     point = np.column_stack([detections.u[rows], detections.v[rows], np.zeros(len(rows))])
     if len(rows) < 2:
         return Chains(np.full((0, count), -1, np.int64))
-    track = link_nearest(frame, point, _STEP * max(_usual_step(frame, point), 1.0), 2)
+    step = max(_usual_step(frame, point), 1.0)
+    track = link_kalman(frame, point, MotionNoise(_ACCELERATION * step, 1.0, step), _STEP * step, 2)
     name, number = np.unique(track, return_inverse=True)
     row = np.full((len(name), count), -1, np.int64)
     row[number.ravel(), frame] = rows
