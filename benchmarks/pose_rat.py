@@ -37,7 +37,11 @@ def without(found: Detections, rig: CameraRig, left: int | None) -> tuple[Detect
 
 
 def rat(folder: Path, python: str | None) -> dict[str, object]:
-    """Left-out error (median px, where all methods have the part), jitter (world units) and CPU seconds."""
+    """Left-out error (median px, where all methods have the part), jitter (world units) and CPU seconds.
+
+    ``less the view's shift``: the same without the one shift by which all parts of that view are off in all frames,
+    which is the calibration's and not that of poses.
+    """
     rig = read_calibration(folder / "calibration.toml")
     found = read_detections({n: folder / f"{n}.analysis.h5" for n in rig.names}, rig)
     rows: dict[str, object] = {}
@@ -63,7 +67,9 @@ def rat(folder: Path, python: str | None) -> dict[str, object]:
                 mine = found.select(found.camera == left)
                 at = rig[left].project(points.reshape(-1, 3)).reshape(*points.shape[:2], 2)
                 place = np.searchsorted(np.unique(some.frame), mine.frame)
-                off = np.linalg.norm(mine.parts[..., :2] - at[place], axis=-1)[shared[place]]
-                row[name]["left-out error"] = float(np.nanmedian(off))
+                miss = (mine.parts[..., :2] - at[place])[shared[place]]
+                row[name]["left-out error"] = float(np.nanmedian(np.linalg.norm(miss, axis=-1)))
+                own = miss - np.nanmedian(miss, axis=0)
+                row[name]["less the view's shift"] = float(np.nanmedian(np.linalg.norm(own, axis=-1)))
         rows["all views" if left is None else f"without {rig.names[left]}"] = row
     return rows

@@ -1,5 +1,6 @@
 """One camera and no calibration: detections and tracks in pixels, for the calibration that comes later."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,12 @@ import pytest
 
 import trackfish3d as tf
 from tests.detection.worlds import encode, swimming
+from tests.poses.schools import school
 from trackfish3d.cli.app import main
 from trackfish3d.methods.view_links import link_views
+from trackfish3d.pipeline.flat import Flat
 from trackfish3d.recordings import Detections
+from trackfish3d.recordings.importers import read_detections
 
 FRAMES, SIZE = 60, (200, 150)
 
@@ -123,3 +127,22 @@ def test_tracks_in_pixels_survive_a_crossing_and_a_gap() -> None:
         name = who[np.flatnonzero((frame == found.frame[k]) & (pixel == [found.u[k], found.v[k]]).all(1))[0]]
         side.setdefault(int(track[k]), set()).add(int(name))
     assert sorted(side.values(), key=str) == [{0}, {1}]
+
+
+def test_parts_of_films_are_kept_with_their_tracks_for_the_import(tmp_path: Path) -> None:
+    made = school(fish=3, frames=20)
+    found = made.detections
+    assert found.parts is not None
+    flat = Flat(tmp_path, found, link_views(found), dict.fromkeys(found.cameras, 30.0), [])
+    assert flat.poses is not None
+    pacsv.write_csv(flat.poses, tmp_path / "poses2d.csv")
+    back = read_detections(tmp_path / "poses2d.csv", made.rig)
+    seen = np.isfinite(found.parts[..., 0]).any(1)
+    assert back.skeleton is not None
+    assert found.skeleton is not None
+    order = [back.skeleton.index(p) for p in found.skeleton.parts]
+    np.testing.assert_allclose(back.parts[:, order], found.parts[seen], atol=1e-3)
+    assert back.tracklet is not None
+    pairs = set(zip(flat.track[seen].tolist(), found.camera[seen].tolist(), back.tracklet.tolist(), strict=True))
+    assert len(pairs) == len({p[:2] for p in pairs}), "a 2D track keeps one number"
+    assert Flat(tmp_path, replace(found, parts=None, skeleton=None), flat.track, flat.fps, []).poses is None

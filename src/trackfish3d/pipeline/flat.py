@@ -24,7 +24,7 @@ from ..methods.view_links import link_views
 from ..recordings import Detections
 from .films import Film
 
-DETECTIONS, TRACKS = "detections.parquet", "tracks2d.csv"
+DETECTIONS, TRACKS, POSES = "detections.parquet", "tracks2d.csv", "poses2d.csv"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,28 @@ class Flat:
         columns |= {f"{n}_px": np.round(getattr(found, n)[order], 3) for n in ("u", "v", "x1", "y1", "x2", "y2")}
         return pa.table(columns | {"score": found.score[order]})
 
+    @property
+    def poses(self) -> pa.Table | None:
+        """A row for every part that was seen: frame, camera, instance, part, u, v, score, track; None without parts."""
+        found = self.detections
+        if found.parts is None or found.skeleton is None:
+            return None
+        row, part = np.nonzero(np.isfinite(found.parts[..., 0]))
+        instance = np.arange(len(found)) - np.searchsorted(found.frame, found.frame)
+        values = np.round(found.parts[row, part], 3)
+        return pa.table(
+            {
+                "frame": found.frame[row],
+                "camera": np.array(found.cameras)[found.camera[row]],
+                "instance": instance[row],
+                "part": np.array(found.skeleton.parts)[part],
+                "u": values[:, 0],
+                "v": values[:, 1],
+                "score": values[:, 2],
+                "track": pa.array(self.track[row], mask=self.track[row] < 0),
+            }
+        )
+
     def to_pandas(self) -> Any:
         """Return the table of tracks as a data frame."""
         return self.table.to_pandas()
@@ -96,7 +118,8 @@ def detect_films(
     """Find the animals in films without a calibration, and follow each in the pixels of its view.
 
     One camera is enough. Written are ``detections.parquet``, which `import_recording` takes once the cameras are
-    calibrated, ``tracks2d.csv``, and pictures to look at in ``preview/``. A run that was stopped goes on where it was.
+    calibrated, ``tracks2d.csv``, pictures to look at in ``preview/``, and, by a detector of poses, ``poses2d.csv``,
+    which `import_recording` takes instead of the detections. A run that was stopped goes on where it was.
 
     Parameters
     ----------
@@ -127,6 +150,9 @@ def detect_films(
             pq.write_table(found.to_table(), temporary, compression="zstd")
         with atomic_path(folder / TRACKS) as temporary:
             pacsv.write_csv(flat.table, temporary)
+        if (poses := flat.poses) is not None:
+            with atomic_path(folder / POSES) as temporary:
+                pacsv.write_csv(poses, temporary)
         files = [f for v in opened.values() for f in v.files]
         made = {"detector": finder.name, "settings": finder.settings.model_dump(mode="json")}
         provenance.note(folder, "detect", files, made)

@@ -38,10 +38,10 @@ def sniff(path: Path) -> str:
     if text[:1] in ("{", "["):
         return "coco"
     dialect = dialect_of(text)
-    first = dialect.cells(text.split("\n", 1)[0])
+    first = [name.strip().strip('"') for name in dialect.cells(text.split("\n", 1)[0])]
     if first[0] == "scorer":
         return "deeplabcut"
-    if "part" in (name.strip().lower() for name in first):
+    if "part" in (name.lower() for name in first):
         return "poses"
     if any(_PIXELS.fullmatch(name) for name in first):
         return "dltdv"
