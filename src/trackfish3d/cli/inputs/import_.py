@@ -5,17 +5,20 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from ...cameras.formats import CalibrationWarning
 from ...core.errors import InputError
 from ...pipeline.importing import import_recording
 from ...recordings import Recording
 from ...recordings.importers import FORMATS, DetectionsWarning, Dropped
+from ...recordings.whole_frames import iter_truth
 
 _NO_RATE = (
     "WARNING: nobody said how many frames a second there are. {fps:g} is written down and marked as unknown:\n"
@@ -154,32 +157,64 @@ def _frames(text: str, camera: str) -> int:
     return number
 
 
+@dataclass
+class _Seen:
+    """What a camera saw, counted piece by piece: frames, the first and the last of them, gaps between, detections."""
+
+    frames: int = 0
+    first: int = 0
+    last: int = 0
+    gaps: int = 0
+    detections: int = 0
+
+    def add(self, frame: NDArray[np.int64]) -> None:
+        """Count the next whole frames, ascending."""
+        if not len(frame):
+            return
+        own = np.unique(frame)
+        self.first = self.first if self.frames else int(own[0])
+        before = self.last if self.frames else int(own[0])
+        self.gaps += int((np.diff(own, prepend=before) > 1).sum())
+        self.frames += len(own)
+        self.last = int(own[-1])
+        self.detections += len(frame)
+
+
+def _seen(recording: Recording) -> list[_Seen]:
+    """Count what each camera saw, by its own numbers of frames."""
+    found = [_Seen() for _ in recording.rig.names]
+    for piece in recording.iter_detections():
+        for camera, counted in enumerate(found):
+            counted.add(piece.frame[piece.camera == camera] - int(recording.offsets[camera]))
+    return found
+
+
 def _summary(recording: Recording, dropped: Dropped) -> None:
     """Print what was taken up for each camera, and what was not."""
-    info, truth = recording.info, recording.truth
-    offsets = [info.time_offset_frames.get(n, 0) for n in recording.rig.names]
-    detections = recording.detections.shifted(-np.array(offsets))  # as the cameras counted
+    info = recording.info
     width = max(6, *(len(n) for n in recording.rig.names))
     print(f"recording {recording.folder}")
     heads = f"{'frames':>9}  {'first':>9}  {'last':>9}  {'gaps':>7}  {'detections':>11}  {'a frame':>7}"
     print(f"{'camera':<{width}}  {heads}")
-    for k, name in enumerate(recording.rig.names):
-        frames = detections.frame[detections.camera == k]
-        own = np.unique(frames)
-        if not len(own):
+    for name, seen in zip(recording.rig.names, _seen(recording), strict=True):
+        if not seen.frames:
             print(f"{name:<{width}}  {'none':>9}")
             continue
-        gaps = int((np.diff(own) > 1).sum())
-        mean = len(frames) / len(own)
+        mean = seen.detections / seen.frames
         print(
-            f"{name:<{width}}  {len(own):>9}  {own[0]:>9}  {own[-1]:>9}  {gaps:>7}  {len(frames):>11}  {mean:>7.1f}"
+            f"{name:<{width}}  {seen.frames:>9}  {seen.first:>9}  {seen.last:>9}  {seen.gaps:>7}  "
+            f"{seen.detections:>11}  {mean:>7.1f}"
             + (f"  offset {info.time_offset_frames[name]:+d}" if name in info.time_offset_frames else "")
         )
     rate = f"at {info.fps:g} a second" if info.fps_known else "at an unknown rate"
     print(f"{info.frame_count} frames {rate}, world in {recording.units}")
     if not info.fps_known:
         print(_NO_RATE.format(path=recording.folder / "recording.toml", fps=info.fps), file=sys.stderr)
-    if truth is not None:
-        print(f"truth: {len(np.unique(truth.identity))} animals, {len(truth)} points")
+    known = recording.folder / "truth.parquet"
+    if known.exists():
+        animals, points = np.zeros(0, np.int64), 0
+        for piece in iter_truth(known):
+            animals, points = np.union1d(animals, piece.identity), points + len(piece)
+        print(f"truth: {len(animals)} animals, {points} points")
     for (name, reason), count in sorted(dropped.items()):
         print(f"left out, {'all cameras' if name == 'all' else f'camera {name}'}: {count} {reason}")

@@ -70,7 +70,7 @@ class LongRun:
                 yield self._take(before, here, after, progress, frames, folder, number)
             if here is not None:
                 frames += len(here.world.detections.frames)
-            before, here = here, after
+            before, here = None if here is None else here.between(after.begin - MARGIN, after.begin), after
         if here is not None:
             yield self._take(before, here, None, progress, frames, folder, self.known.sections)
 
@@ -95,12 +95,11 @@ class LongRun:
         done: int,
     ) -> Piece:
         core = here.begin, _FOREVER if after is None else after.begin
-        ahead = joined([here] if after is None else [here, after])
-        self._step(ahead, core[1] + MARGIN, progress, frames)
+        self._step(joined([here] if after is None else [here, after]), core[1] + MARGIN, progress, frames)
         if after is None:
             self.engine.finish()
-        parts = [here] if before is None else [before.since(here.begin - MARGIN), here]
-        window = joined(parts if after is None else [*parts, after])
+        around = (before, here, None if after is None else after.between(after.begin, after.begin + MARGIN))
+        window = joined([part for part in around if part is not None])
         logs = [g for g in self.engine.logs if g.frame >= core[0]]
         piece, self._carried = mend(window, logs, self.engine.confirmed, core, self._carried, self.model, self.settings)
         self.engine.forget(core[1])

@@ -123,10 +123,10 @@ class Prepared:
         """Number of the first frame, counted from the recording's first."""
         return int(self.world.detections.frame[0])
 
-    def since(self, frame: int) -> "Prepared":
-        """Return the part from this frame on."""
-        at = int(np.searchsorted(self.world.detections.frame, frame))
-        part = np.arange(at, len(self.world.row))
+    def between(self, begin: int, end: int) -> "Prepared":
+        """Return the frames from one to before another."""
+        at, stop = np.searchsorted(self.world.detections.frame, [begin, end]).tolist()
+        part = np.arange(at, stop)
         world = Canonical(
             self.world.rig,
             self.world.detections.select(part),
