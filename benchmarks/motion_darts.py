@@ -27,11 +27,12 @@ from trackfish3d.synfish.school import School, Water, simulate_school
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SEEDS = {"tune": range(1000, 1040), "report": range(4000, 4020)}
+SEEDS = {"tune": (*range(1000, 1040), *range(4000, 4020)), "report": range(5000, 5020)}
 FRAMES, FPS = 240, 200.0
 BEFORE, AFTER = 10, 5  # frames
 APART = 25  # frames from a start to the one before of the same fish; `analyse` takes what is nearer for one
 BUILD_UP = 5  # frames after an onset that show it
+STROKE = 8  # frames after an onset in which the largest acceleration is
 BEND = 0.1  # of the largest acceleration of a start
 GOAL_RATIO, GOAL_WORST, GOAL_ONSET = 1.05, 0.3, 0.95
 NEAR = 0.5  # body lengths: a track that was as near as this before the start followed the fish
@@ -114,9 +115,10 @@ def errors(tracks: Tracks, school: School, plain: Array) -> dict[str, Array]:
 def moving_from(school: School, start: int, fish: int) -> int:
     """Last frame before the centre of a fish leaves its course: the exact path bends by `BEND` of what it will.
 
-    A fish that rests at a wall bends its body first, and its centre hardly moves.
+    A fish that rests at a wall bends its body first, and its centre hardly moves. Walls that it hits afterwards bend
+    its path far more than any start does, and are not looked at.
     """
-    push = np.linalg.norm(np.diff(school.position[start - 2 : start + APART, fish], 2, axis=0), axis=1)
+    push = np.linalg.norm(np.diff(school.position[start - 2 : start + STROKE, fish], 2, axis=0), axis=1)
     return start - 1 + int(np.argmax(push >= BEND * push.max()))
 
 

@@ -7,6 +7,8 @@ sees it. The other half is the same share of the whole body, however it is turne
 A detection far off is one of somebody else, or of half an animal, while tracks are told apart, and is doubted early.
 Whose it is, is known here, and a lean is no reason to leave a view out: the mean of all views is better than that of
 two which happen to agree. So the tail of the noise begins later.
+
+A dart, too, is less rare than where it would excuse that two animals were exchanged.
 """
 
 from dataclasses import replace
@@ -24,6 +26,8 @@ from .trajectories import Trajectories
 Array = NDArray[np.float64]
 WHOLE_BODY = 0.5  # share of the variance of centroids that does not depend on how the body is turned
 LATER = 1.5  # times as far off as elsewhere a detection is doubted
+DARTS = 3.0  # times as likely as elsewhere a dart is ...
+MOST_DARTS = 0.3  # ... of steps at most
 
 
 def settled(
@@ -40,7 +44,8 @@ def settled(
     settings : of the method.
     """
     lines = linear(rig, paths, model)
-    steps = darts_of(obs, paths, model, settings, lines)
+    darting = settings.model_copy(update={"dart_share": min(DARTS * settings.dart_share, MOST_DARTS)})
+    steps = darts_of(obs, paths, model, darting, lines)
     evened = replace(obs, noise=even_noise(obs, paths, lines, model))
     wide = replace(evened, noise=LATER * evened.noise)
     found = smoothed_with(wide, paths, model, lines, LATER**2 * steps)
