@@ -29,7 +29,9 @@ from scale_recording import make
 
 STEPS = ("import", "check", "track", "analyse", "evaluate", "report", "export")
 GRID = [(f, c) for c in (3,) for f in (5, 10, 20, 40)] + [(10, 2), (10, 6)]
-GRID_FRAMES = (800, 2400)  # the difference of both, so that what every run costs at its start does not count
+GRID_FRAMES = (400, 1200)  # the difference of both, so that what every run costs at its start does not count
+BATCH_FRAMES = 1500
+DETECT_MS = 16.0  # CPU ms a view to find animals in a film, of docs/results/film (13 to 20)
 STUDIES = (
     ("an hour at 60 a second", 216_000, 10, 3),
     ("a day at 60 a second", 5_184_000, 10, 3),
@@ -150,17 +152,27 @@ def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> 
 
 
 def grid(work: Path) -> list[dict]:
+    """CPU of `track` over fish and cameras, each in a process that is forked from one that has imported all."""
     rows = []
     for fish, cameras in GRID:
         cpu = []
         for frames in GRID_FRAMES:
             folder = work / f"grid-{fish}-{cameras}-{frames}"
-            make(folder, fish=fish, cameras=cameras, frames=frames, seed=fish)
-            subprocess.run([sys.executable, __file__, "--inner", str(folder)], check=True)
-            cpu.append(logged(folder)["cpu"])
-        rows.append(
-            {"fish": fish, "cameras": cameras, "ms": 1000 * (cpu[1] - cpu[0]) / np.ptp(GRID_FRAMES), "cpu": cpu}
-        )
+            child = os.fork()
+            if child == 0:
+                from trackfish3d.methods.registry import make_method
+                from trackfish3d.pipeline.track_files import track_into
+                from trackfish3d.recordings import Recording
+
+                make(folder, fish=fish, cameras=cameras, frames=frames, seed=fish)
+                begin = time.process_time()
+                track_into(Recording.open(folder), make_method("joint", {}))
+                Path(f"{folder}.cpu").write_text(str(time.process_time() - begin))
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            cpu.append(float(Path(f"{folder}.cpu").read_text()))
+        ms = 1000 * (cpu[1] - cpu[0]) / (GRID_FRAMES[1] - GRID_FRAMES[0])
+        rows.append({"fish": fish, "cameras": cameras, "ms": ms, "cpu": cpu})
         print(rows[-1], flush=True)
     return rows
 
@@ -169,7 +181,7 @@ def batches(work: Path) -> dict:
     """Eight recordings with one worker and two, in processes and on Dask; wall seconds, and whether files are equal."""
     home = work / "new"
     for k in range(8):
-        make(home / f"r{k}", frames=4000, seed=k)
+        make(home / f"r{k}", frames=BATCH_FRAMES, seed=k)
     found: dict = {}
     sums = set()
     for name, options in {
@@ -184,69 +196,117 @@ def batches(work: Path) -> dict:
         files = sorted((work / "recs").glob("*/tracks.parquet"))
         sums.add(hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest())
         print(name, found[name], flush=True)
-    return found | {"same_files": len(sums) == 1}
+    return found | {"same_files": len(sums) == 1, "frames": BATCH_FRAMES, "load": os.getloadavg()[0]}
 
 
-def beyond(rows: list[dict]) -> list[str]:
-    """What larger studies cost by the law that fits the grid: ms = a fish^b cameras^c, least squares of logarithms."""
+def beyond(rows: list[dict], steps: float) -> list[str]:
+    """What larger studies cost by the law that fits the grid: ms = a fish^b cameras^c, least squares of logarithms.
+
+    ``steps`` : CPU ms a frame of all commands after `track`, with 10 fish and 3 cameras.
+    """
     table = np.array([[1.0, np.log(r["fish"]), np.log(r["cameras"])] for r in rows])
     ms = np.log([r["ms"] for r in rows])
     law, *_ = np.linalg.lstsq(table, ms, rcond=None)
     off = float(np.exp(np.abs(table @ law - ms).max()))
     a, b, c = float(np.exp(law[0])), float(law[1]), float(law[2])
     lines = [
-        f"These fit {a:.3g} ms x fish^{b:.2f} x cameras^{c:.2f} a frame, within a factor of {off:.2f}. Frames add up: "
-        "a section costs what the one before it cost. Extrapolated, not measured, on one core of this machine, `track` "
-        "alone:",
+        f"These fit {a:.3g} ms x fish^{b:.2f} x cameras^{c:.2f} a frame, within a factor of {off:.2f}.",
         "",
-        "| study | frames | core hours |",
-        "|---|---|---|",
+        "## Beyond: what to rent",
+        "",
+        "Extrapolated, not measured. The model: frames add up (a section costs what the one before it cost); `track` "
+        f"as the law above; check, analyse, evaluate and report together {steps:.2f} ms a frame with 10 fish, in "
+        f"proportion to the fish; finding animals in films {DETECT_MS:g} ms a view (docs/results/film); cores like "
+        "those that measured this, 2 GiB each; recordings side by side, and of one recording only its films: "
+        "its tracks are one core's work. *Overnight* is 12 hours.",
+        "",
+        "| study | frames | `track`, core hours | other steps | films, where nothing is detected yet | cores overnight "
+        "| memory, GiB | disk, GB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, frames, fish, cameras in STUDIES:
-        hours = frames * a * fish**b * cameras**c / 3.6e6
-        lines.append(f"| {name}, {fish} fish, {cameras} cameras | {frames:,} | {hours:.1f} |")
+        track = frames * a * fish**b * cameras**c / 3.6e6
+        rest = frames * steps * fish / 10 / 3.6e6
+        film = frames * cameras * DETECT_MS / 3.6e6
+        cores = int(np.ceil((track + rest) / 12)), int(np.ceil((track + rest + film) / 12))
+        disk = frames * fish * (cameras * 55 + 260) / 1e9
+        lines.append(
+            f"| {name}, {fish} fish, {cameras} cameras | {frames:,} | {track:.1f} | {rest:.1f} | {film:.0f} | "
+            f"{cores[0]}, with films {cores[1]} | {2 * cores[0]}, with films {2 * cores[1]} | {disk:.0f} |"
+        )
     return [*lines, ""]
 
 
-def page(kept: dict) -> str:
-    lines = ["# What a recording costs", "", "Made by `benchmarks/bench_scale.py`; CPU seconds of one core.", ""]
-    for name in sorted((k for k in kept if k.startswith("long")), key=lambda k: kept[k]["frames"]):
-        found = kept[name]
-        frames = found["frames"]
-        given = ", given tracks" if found.get("given_tracks") else ""
-        lines += [
-            f"## {frames:,} frames, 10 fish, 3 cameras{given}",
-            "",
-            "| command | CPU s | peak MiB | frames a CPU s |",
-        ]
-        lines += ["|---|---|---|---|"]
-        for step in STEPS:
-            if step in found:
-                row = found[step]
-                lines.append(f"| {step} | {row['cpu']:.0f} | {row['mib']:.0f} | {frames / row['cpu']:,.0f} |")
-        lines.append("")
-        if "track" in found:
-            tenths = found["track"]["tenths"]
-            lines.append(f"`track`: the last tenth took {tenths[-1] / tenths[0]:.2f} times the first. ")
-            lines[-1] += (
-                f"{found['track']['summary']}. MOTA {{mota:.4f}}, IDF1 {{idf1:.4f}}, {{switches:.0f}} switches. "
-            )
-            lines[-1] = lines[-1].format(**found["scores"])
-        else:
-            lines.append("Tracks were made of the truth, not by `track`. ")
+def _long_page(found: dict) -> list[str]:
+    frames = found["frames"]
+    given = ", given tracks" if found.get("given_tracks") else ""
+    lines = [f"## {frames:,} frames, 10 fish, 3 cameras{given}", ""]
+    lines += ["| command | CPU s | peak MiB | frames a CPU s |", "|---|---|---|---|"]
+    for step in STEPS:
+        if step in found:
+            row = found[step]
+            done = row.get("done", frames)
+            of = "" if done == frames else f" (to frame {done:,})"
+            lines.append(f"| {step}{of} | {row['cpu']:.0f} | {row['mib']:.0f} | {done / row['cpu']:,.0f} |")
+    lines.append("")
+    if given:
+        lines.append("Tracks were made of the truth, not by `track`. ")
+    if "track" in found:
+        row = found["track"]
+        whole = [t for k, t in enumerate(row["tenths"]) if (k + 1) * frames / 10 <= row["done"]]
+        lines.append(
+            f"`track`, CPU seconds of each tenth: {', '.join(f'{t:.0f}' for t in whole)}; the last of them took "
+            f"{whole[-1] / whole[0]:.2f} times the first. {row['processes']} processes after each other: it goes on "
+            "where it was stopped. "
+        )
+        if row["summary"] and "scores" in found:
+            scored = " MOTA {mota:.4f}, IDF1 {idf1:.4f}, {switches:.0f} switches. ".format(**found["scores"])
+            lines[-1] += f"{row['summary']}.{scored}"
+    if "report_mb" in found:
         lines[-1] += f"The report has {found['report_mb']:.1f} MB."
-        lines.append("")
+    return [*lines, ""]
+
+
+def _kill_page(kept: dict) -> list[str]:
+    lines = ["## Killed and read otherwise", "", "Made by `benchmarks/scale_kills.py`.", ""]
+    for what in ("track", "run"):
+        if what in kept:
+            k = kept[what]
+            where = ", ".join(f"{count} with {name}" for name, count in k["where"].items())
+            lines.append(
+                f"- `{what}`: {k['kills']} times kill -9 ({where}); {k['same']} of {k['ends']} ends with the same "
+                f"bytes in {k['files']} files; {k['cpu_again_a_kill']:.1f} CPU s a kill were spent again (undisturbed: "
+                f"{k['cpu_undisturbed']:.1f})."
+            )
+    if "chunks" in kept:
+        frames = ", ".join(f"{f:,}" for f in kept["chunks"]["frames"])
+        same = "the same bytes" if kept["chunks"]["same"] else "OTHER bytes"
+        lines.append(f"- 12,000 frames read in pieces of {frames} frames: {same}.")
+    return [*lines, ""]
+
+
+def page(kept: dict, kills: dict) -> str:
+    """The page of all that was measured."""
+    lines = ["# What a recording costs", "", "Made by `benchmarks/bench_scale.py`; CPU seconds of one core.", ""]
+    longs = sorted((v for k, v in kept.items() if k.startswith("long")), key=lambda f: f["frames"])
+    for found in longs:
+        lines += _long_page(found)
     if "grid" in kept:
         lines += ["## Fish and cameras", "", "| fish | cameras | CPU ms a frame of `track` |", "|---|---|---|"]
         lines += [f"| {r['fish']} | {r['cameras']} | {r['ms']:.2f} |" for r in kept["grid"]]
         lines.append("")
-        lines += beyond(kept["grid"])
+        last = next(f for f in reversed(longs) if "report" in f)
+        after = sum(last[n]["cpu"] for n in ("check", "analyse", "evaluate", "report"))
+        lines += beyond(kept["grid"], 1000 * after / last["frames"])
     if "batch" in kept:
         rows = kept["batch"]
-        lines += ["## Eight recordings of 4,000 frames, `batch --steps track`", ""]
+        lines += [f"## Eight recordings of {rows['frames']:,} frames, `batch --steps track`", ""]
         lines += ["| starter and workers | wall s | CPU s |", "|---|---|---|"]
         lines += [f"| {n} | {r['wall']:.0f} | {r['cpu']:.0f} |" for n, r in rows.items() if isinstance(r, dict)]
         lines += ["", f"Files the same byte for byte: {'yes' if rows['same_files'] else 'NO'}.", ""]
+        lines += [f"Load of the machine (two cores) when it was measured: {rows['load']:.0f}.", ""]
+    if kills:
+        lines += _kill_page(kills)
     return "\n".join(lines)
 
 
@@ -279,4 +339,6 @@ if __name__ == "__main__":
         if given.batch:
             kept["batch"] = batches(work)
     path.write_text(json.dumps(kept, indent=1) + "\n")
-    (given.out / "scale.md").write_text(page(kept) + "\n")
+    beside = given.out / "kills.json"
+    kills = json.loads(beside.read_text()) if beside.exists() else {}
+    (given.out / "scale.md").write_text(page(kept, kills))

@@ -135,3 +135,11 @@ def test_a_recording_is_replaced_only_by_a_good_one(school, small, tmp_path, mon
     assert {n: (out / n).read_bytes() for n in FILES[:3]} == before
     tf.import_recording(school.folder / "cameras.toml", good, out, overwrite=True, min_score=0.8)
     assert len(Recording.open(out).detections) < len(table)
+
+
+def test_own_2d_tracks_come_along(school, small, tmp_path, monkeypatch):
+    table = plain(school)
+    rows = np.arange(len(table)) % 5 - 1
+    table = table.append_column("tracklet", pa.array(rows))
+    rec, _ = both(school, tmp_path, monkeypatch, text(table, tmp_path / "d.csv"))
+    assert set(np.unique(rec.detections.tracklet)) == {-1, 0, 1, 2, 3}

@@ -41,7 +41,8 @@ def is_long(files: Sequence[DetectionFile], formats: Sequence[str]) -> bool:
             return False
         names = [_names(file) for file in files]
         whose = any(file.camera is not None and "camera" in n for file, n in zip(files, names, strict=True))
-        return all("frame" in n for n in names) and not whose
+        several = len(files) > 1 and any("tracklet" in n for n in names)  # numbers of 2D tracks are each file's own
+        return all("frame" in n for n in names) and not whose and not several
     except (OSError, pa.ArrowException, ValueError, InputError):  # the reader of the whole says what is wrong
         return False
 
