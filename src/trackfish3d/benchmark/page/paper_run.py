@@ -202,6 +202,8 @@ def _ablation(run: PaperRun, done: TaskProgress) -> Section:
 def _embeddings(run: PaperRun, folder: Path) -> Section:
     section = Section("Embeddings of test4, one frame and five")
     models = {"shipped": run.model or shipped_model()}
+    if run.recipe_model is not None:
+        models["recipe paper"] = run.recipe_model
     if run.models is not None:
         wanted = ("full", "without_contrastive", "without_temporal")
         models |= {n.replace("_", " "): p for n in wanted if (p := run.models / f"{n}.safetensors").is_file()}
