@@ -62,6 +62,10 @@ class Detector(ABC):
     """One way to find animals in pictures. A subclass is one method: its settings, and a `see`.
 
     Until `prepare` it holds its settings alone, so that it can be copied and sent to another process.
+
+    Parameters
+    ----------
+    settings : of its class `Settings`; as by default without.
     """
 
     name: ClassVar[str]
@@ -81,7 +85,13 @@ class Detector(ABC):
         return {}
 
     def prepare(self, video: Video, threads: int = 1) -> list[str]:
-        """Get ready for one video; returns what a user should know, a line each."""
+        """Get ready for one video; returns what a user should know, a line each.
+
+        Parameters
+        ----------
+        video : the film whose pictures `see` will be given.
+        threads : how many it may use.
+        """
         return []
 
     def describe(self) -> dict[str, Any]:
@@ -93,13 +103,23 @@ class Detector(ABC):
 
     @abstractmethod
     def see(self, picture: Picture) -> FrameDetections:
-        """Find the animals in the next picture; pictures come in ascending numbers."""
+        """Find the animals in the next picture.
+
+        Parameters
+        ----------
+        picture : one of the video that it was prepared for; pictures come in ascending numbers.
+        """
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what `see` has learnt since `prepare`, as arrays, so that a stopped run goes on as if it never had."""
         return {}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a `state`."""
+        """Go on where another of its kind stood.
+
+        Parameters
+        ----------
+        state : what `state` returned there.
+        """
         if state:
             raise ValueError("this detector keeps no state")

@@ -30,7 +30,13 @@ def summaries() -> dict[str, str]:
 
 
 def make_detector(name: str, settings: Mapping[str, Any] | None = None) -> Detector:
-    """Return the detector called ``name`` with these settings; text values are converted to their types."""
+    """Make a detector.
+
+    Parameters
+    ----------
+    name : what users call it, as ``trackfish3d detect --help`` lists them.
+    settings : by name; texts are converted to their types.
+    """
     if name not in _DETECTORS:
         raise InputError(f"detector '{name}' is not known; choose one of {', '.join(_DETECTORS)}")
     module, _, attribute = _DETECTORS[name][0].partition(":")

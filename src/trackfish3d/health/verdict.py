@@ -41,8 +41,17 @@ class CameraHealth:
 class Health:
     """Everything `trackfish3d check` says.
 
-    ``findings`` holds what is wrong and what cannot be told, the most important first; ``frames_compared`` of
-    ``frames`` were looked at; ``shifts`` are the delays, in frames, of each camera's ``shift_error_px``.
+    Attributes
+    ----------
+    cameras : what is known of each.
+    typical_error_px : median distance of detections from where the other cameras say they are.
+    chance_error_px : the same between detections of other moments, which do not belong together.
+    other_water_px : the same as the first with water where there is none, or without where there is some.
+    water : where water would have to be, if some seems to be missing.
+    frames : of the recording.
+    frames_compared : those that were looked at.
+    shifts : delays, in frames, of each camera's ``shift_error_px``.
+    findings : what is wrong and what cannot be told, the most important first.
     """
 
     cameras: tuple[CameraHealth, ...]

@@ -140,7 +140,14 @@ def read_calibration(
 
 
 def write_calibration(rig: CameraRig, path: str | Path, format: str = "trackfish3d") -> None:
-    """Write a rig in a format that can be written: trackfish3d, anipose, opencv (YAML or JSON by the suffix)."""
+    """Write a calibration.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    path : of the file.
+    format : one that can be written: trackfish3d, anipose, opencv (YAML or JSON by the suffix).
+    """
     write = _format(format).write
     if write is None:
         able = ", ".join(f.name for f in FORMATS.values() if f.write)

@@ -29,6 +29,7 @@ class OnlineJoint(FrameTracker):
     model : what was fitted on an earlier recording of the same set-up (``Joint.model`` after `track`). Without it,
         the first ``warm_up`` frames are kept and fitted; they give no tracks.
     settings : of method ``joint``.
+    warm_up : frames to fit on, where there is no model.
     """
 
     def __init__(
