@@ -44,10 +44,10 @@ class Health:
     Attributes
     ----------
     cameras : what is known of each.
-    typical_error_px : median distance of detections from where the other cameras say they are.
-    chance_error_px : the same between detections of other moments, which do not belong together.
-    other_water_px : the same as the first with water where there is none, or without where there is some.
-    water : where water would have to be, if some seems to be missing.
+    typical_error_px : of detections matched between pairs of views: the mean of the best four fifths.
+    chance_error_px : the same of views moved so far that nothing belongs together.
+    other_water_px : the same as the first without the water that the calibration has; NaN where it has none.
+    water : where the water would have to be, where some seems to be missing.
     frames : of the recording.
     frames_compared : those that were looked at.
     shifts : delays, in frames, of each camera's ``shift_error_px``.
