@@ -18,7 +18,8 @@ class Region:
 
     Attributes
     ----------
-    low, high : (3,) ends, world units.
+    low : (3,) lower ends, world units.
+    high : (3,) upper ends.
     outline : (K, 2) corners in x and y; none for a plain box.
     """
 

@@ -27,8 +27,12 @@ def agreed_pairs(
 
     Parameters
     ----------
-    camera : (N,) of all detections; offsets : (F + 1,) their rows by frame.
-    starts : (F + 1,) pairs by frame; first, second : (P,) rows within the frame; confidence : (P,), above 0.
+    camera : (N,) of all detections.
+    offsets : (F + 1,) their rows by frame.
+    starts : (F + 1,) pairs by frame.
+    first : (P,) one of each pair, its row within the frame.
+    second : (P,) the other.
+    confidence : (P,), above 0.
     """
     out = np.full(confidence.shape[0], np.float32(-1))
     for f in range(starts.shape[0] - 1):

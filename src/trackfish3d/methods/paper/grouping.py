@@ -33,8 +33,12 @@ def group_detections(
 
     Parameters
     ----------
-    frame : (B,) frame numbers; offsets : (B + 1,) rows of each frame among the M detections given.
-    camera, score : (M,); pixels : (M, 2); boxes : (M, 4).
+    frame : (B,) frame numbers.
+    offsets : (B + 1,) rows of each frame among the M detections given.
+    camera : (M,) of each detection.
+    score : (M,).
+    pixels : (M, 2) centroids.
+    boxes : (M, 4) x1, y1, x2, y2, px.
     affinity : (B, N, N) of ordered pairs, padded; frame b fills its first ``offsets[b + 1] - offsets[b]`` rows. Only
         pairs whose first camera comes before the second are read (the paper's fixed order of rows and columns).
 

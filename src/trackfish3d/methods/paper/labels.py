@@ -21,7 +21,9 @@ def pseudo_labels(
 
     Parameters
     ----------
-    camera : (N,); pixels : (N, 2); boxes : (N, 4).
+    camera : (N,) of each detection.
+    pixels : (N, 2) centroids.
+    boxes : (N, 4) x1, y1, x2, y2, px.
 
     Returns
     -------

@@ -10,7 +10,9 @@ def association_loss(logits: Tensor, label: Tensor, confidence: Tensor) -> Tenso
 
     Parameters
     ----------
-    logits : (B, N, N); label : (B, N, N) 1 pseudo-positive, 0 negative, -1 masked; confidence : (B, N, N).
+    logits : (B, N, N) of ordered pairs.
+    label : (B, N, N) 1 pseudo-positive, 0 negative, -1 masked.
+    confidence : (B, N, N) of the positives.
 
     Returns
     -------
@@ -28,7 +30,9 @@ def contrastive_loss(h: Tensor, group: Tensor, mask: Tensor, temperature: float)
 
     Parameters
     ----------
-    h : (B, N, D); group : (B, N) number of each detection's group, -1 for none; mask : (B, N) real detections.
+    h : (B, N, D) embeddings.
+    group : (B, N) number of each detection's group, -1 for none.
+    mask : (B, N) real detections.
 
     Returns
     -------

@@ -107,7 +107,8 @@ class PaperTracker:
         Parameters
         ----------
         frame : its number, greater than that of the last call.
-        position : (G, 3) world; embedding : (G, D) unit vectors.
+        position : (G, 3) of the groups, world units.
+        embedding : (G, D) unit vectors.
 
         Returns
         -------

@@ -45,7 +45,8 @@ class Trainer:
 
     Parameters
     ----------
-    scenes : what to learn from; held_out : what to measure the loss on, and not learn from.
+    scenes : what to learn from.
+    held_out : what to measure the loss on, and not learn from.
     start : a network to go on from, instead of a fresh one.
     """
 
