@@ -113,7 +113,7 @@ def logged(folder: Path) -> dict:
     return {
         "tenths": cost.reshape(10, 10).sum(1).tolist(), "before": before, "after": after, "again": again,
         "cpu": before + after + float(cost.sum()), "mib": max(r["mib"] for r in marks), "done": marks[-1]["done"],
-        "processes": len({r["process"] for r in marks}), "summary": rows[-1].get("summary", ""),
+        "total": total, "processes": len({r["process"] for r in marks}), "summary": rows[-1].get("summary", ""),
     }  # fmt: skip
 
 
@@ -149,6 +149,40 @@ def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> 
             found["scores"] = next(iter(json.loads(said.read_text()).values()))
     found["report_mb"] = (folder / "report.html").stat().st_size / 1e6
     return found
+
+
+def so_far(folder: Path) -> dict:
+    """What the log of a run says, finished or not, with scores of the sections that it has finished."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from trackfish3d.evaluation.long.score_files import evaluate_files
+    from trackfish3d.methods.joint.long.outcome import total
+    from trackfish3d.pipeline.track_files import _piece
+    from trackfish3d.recordings.storage import write_pieces
+
+    row = logged(folder)
+    work = folder / ".track"
+    done = len(list(work.glob("part-*.json")))
+    totals, names = total(lambda: (_piece(work, k) for k in range(done)), "auto")
+    with tempfile.TemporaryDirectory() as home:
+        tracks, truth = Path(home) / "tracks.parquet", Path(home) / "truth.parquet"
+        write_pieces((names.apply(_piece(work, k)).tracks.to_table() for k in range(done)), tracks)
+        last = int(_piece(work, done - 1).tracks.frame.max())
+        known = pq.ParquetFile(folder / "truth.parquet")
+        whole = (known.read_row_group(g) for g in range(known.num_row_groups))
+        write_pieces((t.filter(pc.less_equal(t["frame"], last)) for t in whole), truth)
+        scores = evaluate_files(tracks, truth, 1.0)[0]
+    print(scores, totals.summary, totals.notes(0, "auto", None))
+    ends = [(life.first, life.last) for life in names.lives.values()]
+    return {
+        "frames": row["total"],
+        "track": row | {"summary": totals.summary, "scored": last + 1},
+        "scores": scores.to_dict(),
+        "returns": len(names.returns),
+        "doubtful": sum(r.absent > 1 for r in names.returns),
+        "lives": sorted(ends),
+    }
 
 
 def grid(work: Path) -> list[dict]:
@@ -259,6 +293,10 @@ def _long_page(found: dict) -> list[str]:
             f"{whole[-1] / whole[0]:.2f} times the first. {row['processes']} processes after each other: it goes on "
             "where it was stopped. "
         )
+        if "scored" in row:
+            lines[-1] += f"It was not finished when this was written; up to frame {row['scored']:,}: "
+        if "returns" in found:
+            lines[-1] += f"{found['returns']} returns, {found['doubtful']} of them while several were absent. "
         if row["summary"] and "scores" in found:
             scored = " MOTA {mota:.4f}, IDF1 {idf1:.4f}, {switches:.0f} switches. ".format(**found["scores"])
             lines[-1] += f"{row['summary']}.{scored}"
@@ -315,11 +353,19 @@ if __name__ == "__main__":
     parser.add_argument("--frames", type=int)
     parser.add_argument("--given-tracks", action="store_true", help="all but track, on tracks made of the truth")
     parser.add_argument("--work", type=Path, help="folder that stays, so that a stopped run goes on")
+    parser.add_argument("--so-far", type=Path, help="recording whose track is under way: what its log and parts say")
     parser.add_argument("--grid", action="store_true")
     parser.add_argument("--batch", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--inner", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.so_far:
+        given.out.mkdir(parents=True, exist_ok=True)
+        path = given.out / "scale.json"
+        kept = json.loads(path.read_text()) if path.exists() else {}
+        found = so_far(given.so_far)
+        path.write_text(json.dumps(kept | {f"long {found['frames']} so far": found}, indent=1) + "\n")
+        sys.exit()
     if given.inner:
         track_with_log(given.inner)
         sys.exit()
