@@ -33,5 +33,6 @@ def test_a_long_recording_has_a_page_of_some_frames_that_says_so(small, monkeypa
     page = write_report(Recording.open(small.folder), tmp_path / "page.html").read_text(encoding="utf-8")
     data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)[1])
     assert any(f"every {stride}th frame" in note for note in data["notes"])
+    assert data["axis"]["every"] == stride  # what a second of the page is made of
     assert data["axis"]["count"] == len([f for f in range(40) if f % stride == 0])
     assert data["tracks"]["names"] == [str(n) for n in rec.tracks.identities.tolist()]

@@ -118,7 +118,7 @@ def _axis(
         )
     points = len(tracks) * (17 + 4 * cameras) + len(detections) * 17
     points += 0 if truth is None else len(truth) * (12 + 4 * cameras)
-    axis = FrameAxis(axis.numbers, max(1, -(-points // BUDGET)))
+    axis = FrameAxis(axis.numbers, max(1, -(-points // BUDGET)), every)
     if axis.stride > 1:
         notes.append(
             f"Long recording: 3D view and camera views show every {_ordinal(axis.stride)} frame; "

@@ -14,10 +14,14 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class FrameAxis:
-    """``numbers`` (F,) frame numbers, ascending; every ``stride``-th of them is shown."""
+    """``numbers`` (F,) frame numbers, ascending; every ``stride``-th of them is shown.
+
+    ``every``: where they are every n-th frame of a recording, n.
+    """
 
     numbers: Ints
     stride: int = 1
+    every: int = 1
 
     @classmethod
     def over(cls, *columns: ArrayLike) -> "FrameAxis":
@@ -46,6 +50,7 @@ class FrameAxis:
         return {
             "count": len(self.numbers),
             "stride": self.stride,
+            "every": self.every,
             "first": int(self.numbers[0]),
             "numbers": None if whole else packed(self.numbers, "f64"),
         }

@@ -17,7 +17,7 @@ function startTransport() {
   $("time").addEventListener("input", () => change({ frame: +$("time").value }));
   $("play").addEventListener("click", () => change({ playing: !state.playing }));
   $("speed").addEventListener("change", () => change({ speed: +$("speed").value }));
-  const perSecond = report.fps / report.axis.stride;
+  const perSecond = report.fps / (report.axis.stride * report.axis.every);
   const lengths = [0.5, 1, 2, 5, 10, 30].filter((s) => s * perSecond >= 2 && s * perSecond < shownFrames);
   $("trail").append(make("option", { value: 0, textContent: "none" }));
   for (const s of lengths) $("trail").append(make("option", { value: Math.round(s * perSecond), textContent: `${s} s` }));
@@ -50,7 +50,7 @@ function startPlaying() {
   let owed = 0;
   const step = (now) => {
     if (!state.playing) return;
-    owed += (Math.min(now - before, 250) / 1000) * (report.fps / report.axis.stride) * state.speed;
+    owed += (Math.min(now - before, 250) / 1000) * (report.fps / (report.axis.stride * report.axis.every)) * state.speed;
     before = now;
     const frames = Math.floor(owed);
     owed -= frames;

@@ -5,7 +5,7 @@ export const state = {
   frame: 0,
   playing: false,
   speed: 1,
-  trail: Math.max(2, Math.min(shownFrames, Math.round((2 * report.fps) / report.axis.stride))),
+  trail: Math.max(2, Math.min(shownFrames, Math.round((2 * report.fps) / (report.axis.stride * report.axis.every)))),
   selected: -1,
   paths: report.tracks.frame.length < 30000, // more cover all else
   truth: true,
