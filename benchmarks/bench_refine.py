@@ -241,8 +241,8 @@ def published_clocks(reference):
 def clock_table(row):
     """Clocks of a set of drones beside the published ones."""
     lines = [
-        "Clocks of set 4: frame of the reference = scale x own frame + shift, beside the published ones (goal, of cameras "
-        "of a constant rate: 0.5 frame and 0.1 %):", "",
+        "Clocks of set 4: frame of the reference = scale x own frame + shift, beside the published ones "
+        "(goal, of cameras of a constant rate: 0.5 frame and 0.1 %):", "",
         "| camera | scale | published | off by, % | shift | published | off by, frames |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]  # fmt: skip

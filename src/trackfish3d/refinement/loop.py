@@ -292,8 +292,9 @@ def _judge(
         (float((setup.state.point[q] - start.state.point[q]) @ start.state.normal[q]), float(sigma[where[0]]))
         for q, where in enumerate(done.plane_places)
     )
-    before, after = float(np.median(old_px)), float(np.median(new_px))
-    accepted = bool(certainty > _SURE and new_cost.mean() < old_cost.mean())
+    # a path follows the surer camera: of all sights together, the median could fall where both cameras get worse
+    before, after = (float(np.nanmean([getattr(c, k) for c in changes])) for k in ("before_px", "after_px"))
+    accepted = bool(certainty > _SURE and new_cost.mean() < old_cost.mean() and after < before)
     why = f"held-out tracks are missed by {before:.2f} px with the old cameras, by {after:.2f} px with new ones"
     why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
     return Refinement(

@@ -55,7 +55,7 @@ class Refinement:
     rig : the new cameras; in the old world, as far as the animals can tell.
     accepted : whether held-out tracks are explained better than by the old cameras.
     why : one line about that.
-    before_px : error of held-out sights with the old cameras.
+    before_px : error of held-out sights with the old cameras, mean of the cameras' medians.
     after_px : the same with the new ones.
     certainty : standard errors by which the new ones are better.
     cameras : what changed, for each camera.
