@@ -93,7 +93,8 @@ def gather(names: tuple[str, ...], parts: list[tuple[int, list[tuple[int, FrameD
     rows = [(n, c, s) for c, seen in parts for n, s in seen]
     frame = np.concatenate([np.full(len(s), n, np.int64) for n, _, s in rows])
     camera = np.concatenate([np.full(len(s), c, np.int16) for _, c, s in rows])
-    columns = {k: np.concatenate([s.columns[k] for *_, s in rows]) for k in COLUMNS}
+    known = [k for k in COLUMNS if all(k in s.columns for *_, s in rows)]
+    columns = {k: np.concatenate([s.columns[k] for *_, s in rows]) for k in known}
     return Detections.build(names, frame, camera, **columns)
 
 

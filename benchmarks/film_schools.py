@@ -102,7 +102,8 @@ def gather(names: tuple[str, ...], found: dict[str, Seen]) -> Detections:
     rows = [(n, names.index(c), s) for c, seen in found.items() for n, s in seen]
     frame = np.concatenate([np.full(len(s), n, np.int64) for n, _, s in rows])
     camera = np.concatenate([np.full(len(s), c, np.int16) for _, c, s in rows])
-    columns = {k: np.concatenate([s.columns[k] for *_, s in rows]) for k in COLUMNS}
+    known = [k for k in COLUMNS if all(k in s.columns for *_, s in rows)]
+    columns = {k: np.concatenate([s.columns[k] for *_, s in rows]) for k in known}
     return Detections.build(names, frame, camera, **columns)
 
 

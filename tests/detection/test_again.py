@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from trackfish3d.cameras import Camera, CameraRig
+from trackfish3d.core.errors import InputError
 from trackfish3d.detection.again import share_kernels
 from trackfish3d.detection.again.changes import compare
 from trackfish3d.detection.again.expected import Expected, expect
@@ -119,6 +120,10 @@ def test_a_mask_of_a_network_that_holds_two_is_divided_and_one_of_its_own_is_kep
     out = judge_masks(seen, expected(rows), level.shape)
     assert len(out) == 3
     assert sorted(out.columns["score"]) == [0.8, 0.8, 0.9]
+    whole = [ellipse(SIZE, *row[:5]).sum() for row in rows]
+    shares = sorted(v.sum() / w for v, w in zip(visible, whole, strict=True))
+    assert sorted(out.columns["visible"]) == pytest.approx(shares, abs=0.12)
+    assert np.isnan(judge_masks(seen, expected([]), level.shape).columns["visible"]).all()
     assert len(judge_masks(seen, expected([]), level.shape)) == 2
 
 
@@ -130,6 +135,18 @@ def test_a_box_that_holds_two_is_divided() -> None:
     single = judge_boxes(seen, expected([(75.0, 65.0, 35.0, 10.0, 0.0, 8.0)]))
     assert single.columns["x1"].tolist() == [40.0]
     assert single.columns["score"].tolist() == [0.7]
+    assert single.columns["visible"].tolist() == [1.0]
+    assert np.isnan(judge_boxes(seen, expected([])).columns["visible"]).all()
+
+
+def test_the_visible_share_is_kept_in_the_file() -> None:
+    ones, share = np.ones(3), np.array([0.25, np.nan, 1.0])
+    seen = Detections.build(("a",), [0, 0, 1], [0, 0, 0], 5 * ones, 6 * ones, visible=share)
+    again = Detections.from_table(seen.to_table(), ("a",))
+    assert again.visible is not None
+    np.testing.assert_array_equal(again.visible, share)
+    with pytest.raises(InputError, match="row 1: visible is outside"):
+        Detections.build(("a",), [0, 0], [0, 0], [1, 2], [1, 2], visible=[0.5, 1.5])
 
 
 def rig() -> CameraRig:

@@ -213,14 +213,15 @@ def test_one_bad_camera_of_two_stops_the_others(films: Path, tmp_path: Path) -> 
 
 def test_a_dark_video_and_a_camera_that_moved_are_said(tmp_path: Path) -> None:
     dark = encode(tmp_path / "dark.mp4", swimming(30, ground=5.0, dark=4)[0])
-    assert any("dark video" in note for note in examine(Video.open(dark)))
+    assert any("dark video" in note for note in examine(Video.open(dark))[0])
     rng = np.random.default_rng(5)
     wall = np.repeat(np.repeat(rng.integers(40, 220, (30, 40)), 6, 0), 6, 1)[:, :, None].repeat(3, 2).astype(np.uint8)
     still = [wall[15:165, 20:220]] * 30
     moved = still[:15] + [wall[22:172, 32:232]] * 15
-    assert examine(Video.open(encode(tmp_path / "still.mp4", still))) == []
-    (note,) = examine(Video.open(encode(tmp_path / "moved.mp4", moved)))
-    assert "the camera moved by about 14 px between frames 1" in note
+    assert examine(Video.open(encode(tmp_path / "still.mp4", still))) == ([], [])
+    (note,), (knock,) = examine(Video.open(encode(tmp_path / "moved.mp4", moved)))
+    assert "the camera moved by about 14 px at frame 15" in note
+    assert knock.frame == 15
 
 
 @pytest.mark.parametrize("shift", [(0, 0), (5, 0), (-3, 7), (11, -9)])

@@ -12,7 +12,7 @@ from ..core.settings import Settings
 from ..media.video import Picture, Video
 from .masks.blobs import Blob, shapes
 
-COLUMNS = ("u", "v", "x1", "y1", "x2", "y2", "score", "area", "angle", "major", "minor")
+COLUMNS = ("u", "v", "x1", "y1", "x2", "y2", "score", "area", "angle", "major", "minor", "visible")
 _POINTS = COLUMNS[:7]
 
 
@@ -51,6 +51,10 @@ class FrameDetections:
         columns |= {"u": boxes[:, [0, 2]].mean(1), "v": boxes[:, [1, 3]].mean(1), "score": np.asarray(score, float)}
         return cls({name: columns[name] for name in _POINTS})
 
+    def with_visible(self, visible: NDArray[np.float64]) -> "FrameDetections":
+        """Return them with the share (K,) of each animal that is not hidden, NaN where unknown."""
+        return FrameDetections({**self.columns, "visible": visible}, self.masks, self.parts)
+
     def select(self, keep: NDArray[np.bool_]) -> "FrameDetections":
         """Return those that ``keep`` (K,) says."""
         masks = None if self.masks is None else tuple(m for m, k in zip(self.masks, keep, strict=True) if k)
@@ -73,6 +77,8 @@ class Detector(ABC):
     Settings: ClassVar[type[Any]] = DetectorSettings
     moments: ClassVar[bool] = True
     """Whether detections have mask moments."""
+    learns: bool = False
+    """Whether `prepare` learns from the pictures of the film, and has to again where the camera was knocked."""
 
     def __init__(self, settings: DetectorSettings | None = None) -> None:
         self.settings: Any = self.Settings() if settings is None else settings

@@ -5,14 +5,15 @@ import queue
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
 from ..core.files import read_json, write_json
 from ..core.progress import Progress
-from ..media.video import Video
-from ..media.video_checks import examine
+from ..media.video import Picture, Video
+from ..media.video_checks import Knock, examine
 from .base import Detector, FrameDetections
 from .checkpoints import Checkpoints
 from .preview import panel, write_picture
@@ -59,15 +60,20 @@ def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     done = parts.begin(made_from)
     learnt = parts.folder / "learnt.json"
     result = CameraResult(job.name, frames=video.count, parts=-(-video.count // PART_FRAMES))
-    result.notes += [*video.notes, *examine(video, job.threads)]
+    notes, knocks = examine(video, job.threads)
+    result.notes += [*video.notes, *notes]
+    stretches = stretches_of(video, detector, knocks)
+    first = next((k for k, (_, stop) in enumerate(stretches) if stop > done * PART_FRAMES), 0)
     if done < result.parts:
-        result.notes += detector.prepare(video, job.threads)
-        write_json(learnt, detector.describe())
-        if done:
+        result.notes += detector.prepare(video.stretch(*stretches[first]), job.threads)
+        if not done or not learnt.is_file():
+            write_json(learnt, detector.describe())
+        if done * PART_FRAMES > stretches[first][0]:
             detector.restore(parts.state(done - 1))
     result.learnt = read_json(learnt) or {}
     progress(min(done * PART_FRAMES, video.count), video.count)
-    _run(video, detector, parts, done, job, progress)
+    pictures = watch(video, detector, stretches[first:], done * PART_FRAMES, job.threads)
+    _run(pictures, detector, parts, done, job, progress)
     if job.preview is not None and (panels := parts.panels()):
         write_picture(job.preview, panels)
     broken = sorted(video.skipped)
@@ -77,12 +83,42 @@ def run_camera(job: CameraJob, progress: Progress) -> CameraResult:
     return result
 
 
-def _run(video: Video, detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Progress) -> None:
-    """Read pictures ahead in a thread, see them here, and write each part as it is full."""
+def stretches_of(video: Video, detector: Detector, knocks: list[Knock]) -> list[tuple[int, int]]:
+    """First frame and frame after the last of the parts of a film that a detector has to learn one by one."""
+    ends = [k.frame for k in knocks] if detector.learns else []
+    return list(pairwise([0, *ends, video.count]))
+
+
+def watch(
+    video: Video, detector: Detector, stretches: list[tuple[int, int]], start: int, threads: int
+) -> Iterator[Picture]:
+    """Yield the pictures from ``start`` on, read ahead; the detector, ready for the first stretch, learns the others.
+
+    Each picture is to be seen before the next is asked for.
+    """
+    for k, (first, stop) in enumerate(stretches):
+        if k:
+            detector.prepare(video.stretch(first, stop), threads)
+        yield from read_ahead(video.read(max(first, start), stop, threads=threads))
+
+
+def see_film(video: Video, detector: Detector) -> tuple[list[str], Iterator[tuple[Picture, FrameDetections]]]:
+    """Return what a user should know of a film, a line each, and its pictures with what is seen in them."""
+    notes, knocks = examine(video)
+    stretches = stretches_of(video, detector, knocks)
+    notes += detector.prepare(video.stretch(*stretches[0]))
+    return notes, ((p, detector.see(p)) for p in watch(video, detector, stretches, 0, 1))
+
+
+def _run(
+    pictures: Iterator[Picture], detector: Detector, parts: Checkpoints, done: int, job: CameraJob, progress: Progress
+) -> None:
+    """See pictures, and write each part as it is full."""
+    video = job.video
     shown = {video.near(round((k + 0.5) * video.count / PREVIEWS)) for k in range(PREVIEWS)}
     frames: list[tuple[int, FrameDetections]] = []
     k = done
-    for picture in read_ahead(video.read(done * PART_FRAMES, threads=job.threads)):
+    for picture in pictures:
         while picture.number >= (k + 1) * PART_FRAMES:
             parts.write(k, frames, detector.state())
             frames, k = [], k + 1

@@ -234,12 +234,58 @@ class Video:
                 if reached >= number:
                     break
 
+    def stretch(self, start: int, stop: int) -> "Video":
+        """Return a part of the film as a film of its own, whose frames are counted from ``start``.
+
+        Parameters
+        ----------
+        start : its first frame.
+        stop : frame after its last.
+        """
+        return _Stretch(self.path, self.chapters, self.begin, self.notes, self.skipped, start, stop)
+
     def _decode(self, start: int, threads: int) -> Iterator[Picture]:
         """Every picture that decodes, with its number, from at or before ``start``."""
         first = max(int(np.searchsorted(self.begin, start, side="right")) - 1, 0)
         for file, begin in zip(self.chapters[first:], self.begin[first:], strict=True):
             for number, frame in file.decode(max(start - begin, 0), threads):
                 yield Picture(number + begin, frame)
+
+
+@dataclass(eq=False)
+class _Stretch(Video):
+    """Frames ``start`` to ``stop`` of a film, counted from the first of them."""
+
+    start: int = 0
+    stop: int = 0
+
+    @property
+    def count(self) -> int:
+        """Frames of the stretch."""
+        return self.stop - self.start
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """(P,) numbers of the frames that the files hold, ascending."""
+        return self._within(super().numbers)
+
+    @cached_property
+    def key_numbers(self) -> NDArray[np.int64]:
+        """(K,) frames at which decoding can begin, ascending."""
+        return self._within(super().key_numbers)
+
+    def _within(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        return numbers[(numbers >= self.start) & (numbers < self.stop)] - self.start
+
+    def _lose(self, start: int, stop: int) -> None:
+        """Note lost frames by their numbers in the whole film."""
+        held = self.numbers
+        self.skipped.update((held[(held >= start) & (held < stop)] + self.start).tolist())
+
+    def _decode(self, start: int, threads: int) -> Iterator[Picture]:
+        for picture in super()._decode(start + self.start, threads):
+            if picture.number >= self.start:
+                yield Picture(picture.number - self.start, picture.frame)
 
 
 def _refuse_other(first: FilmFile, other: FilmFile) -> None:

@@ -1,5 +1,7 @@
 """What is wrong with a video before any animal is looked for: too dark, or a camera that moved."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,45 +10,84 @@ from .video import Video
 Array = NDArray[np.float64]
 _DARK = 24.0  # mean brightness of 255; black in most videos is 16
 _WIDTH = 480  # pixels across to which pictures are reduced
-_SAMPLES = 24
+_SAMPLES, _LEAST = 24, 8  # pictures that tell, and the fewest that can
 
 
-def examine(video: Video, threads: int = 1) -> list[str]:
-    """Look at pictures spread over a video; returns what a user should know, a line each."""
-    numbers, pictures = [], []
-    step = max(1, video.size[0] // _WIDTH)
-    mean = []
-    for picture in video.at(video.sample_numbers(_SAMPLES), threads):
-        grey = picture.grey
-        h, w = grey.shape[0] // step, grey.shape[1] // step
-        small = grey[: h * step, : w * step].reshape(h, step, w, step).mean(axis=(1, 3))
-        numbers.append(picture.number)
-        pictures.append(small)
-        mean.append(float(small.mean()))
-    if not pictures:
-        return ["not one picture could be decoded"]
+@dataclass(frozen=True)
+class Knock:
+    """A camera that points elsewhere from ``frame`` on; the picture moved by ``px``."""
+
+    frame: int
+    px: float
+
+    def __str__(self) -> str:
+        return (
+            f"the camera moved by about {self.px:.0f} px at frame {self.frame}; the film is taken in parts there, and "
+            "the calibration holds for one of them only ('trackfish3d refine --window' finds one for each)"
+        )
+
+
+def examine(video: Video, threads: int = 1) -> tuple[list[str], list[Knock]]:
+    """Look at pictures spread over a video; returns what a user should know, a line each, and where it was knocked.
+
+    Parameters
+    ----------
+    video : to look at.
+    threads : of the decoder.
+    """
+    numbers, pictures = _spread(video, threads)
+    if not len(pictures):
+        return ["not one picture could be decoded"], []
     notes = []
-    level = float(np.median(mean))
+    level = float(np.median(pictures.mean(axis=(1, 2))))
     if level < _DARK:
         notes.append(f"dark video: mean brightness {level:.0f} of 255; animals may be missed")
-    if len(pictures) >= 8:
-        notes += _moved(np.array(numbers), np.array(pictures), step)
-    return notes
+    knocks = _knocks(video, numbers, pictures, threads)
+    return [*notes, *map(str, knocks)], knocks
 
 
-def _moved(numbers: NDArray[np.int64], pictures: Array, step: int) -> list[str]:
-    """Compare the still picture before and after every sample; (K,), (K, h, w)."""
+def _spread(video: Video, threads: int) -> tuple[NDArray[np.int64], Array]:
+    """Numbers (K,) and small pictures (K, h, w) of frames spread over a video."""
+    numbers, pictures = [], []
+    for picture in video.at(video.sample_numbers(_SAMPLES), threads):
+        numbers.append(picture.number)
+        pictures.append(_small(picture.grey))
+    return np.array(numbers, np.int64), np.array(pictures)
+
+
+def _small(grey: NDArray[np.uint8]) -> Array:
+    step = max(1, grey.shape[1] // _WIDTH)
+    h, w = grey.shape[0] // step, grey.shape[1] // step
+    return np.asarray(grey[: h * step, : w * step].reshape(h, step, w, step).mean(axis=(1, 3)))
+
+
+def _knocks(video: Video, numbers: NDArray[np.int64], pictures: Array, threads: int) -> list[Knock]:
+    """Compare the still picture of the beginning with that of the end; where they differ, both parts again."""
+    if len(pictures) < _LEAST:
+        return []
     quarter = max(4, len(pictures) // 4)
     before, after = np.median(pictures[:quarter], axis=0), np.median(pictures[-quarter:], axis=0)
     dx, dy = displacement(before, after)
     if (dx, dy) == (0, 0):
         return []
+
+    def turned(p: Array) -> bool:
+        """Whether a picture is like those of the end."""
+        return bool(np.abs(p - before).mean() > np.abs(p - after).mean())
+
     # Which of the two each picture is like: the change is where the likeness turns over.
-    nearer = np.array([np.abs(p - before).mean() - np.abs(p - after).mean() for p in pictures])
-    turn = int(np.argmax(np.array([(nearer[k:] > 0).sum() + (nearer[:k] <= 0).sum() for k in range(len(nearer))])))
-    when = f"between frames {numbers[max(turn - 1, 0)]} and {numbers[turn]}"
-    far = f"{np.hypot(dx, dy) * step:.0f} px"
-    return [f"the camera moved by about {far} {when}; calibration and background hold for one part only"]
+    like = np.array([turned(p) for p in pictures])
+    turn = int(np.argmax([like[k:].sum() + (~like[:k]).sum() for k in range(len(like))]))
+    low, high = int(numbers[max(turn - 1, 0)]), int(numbers[turn])
+    while high - low > 1:
+        middle = (low + high) // 2
+        seen = [turned(_small(p.grey)) for p in video.at([middle], threads)]
+        low, high = (low, middle) if seen and seen[0] else (middle, high)
+    far = float(np.hypot(dx, dy) * max(1, video.size[0] // _WIDTH))
+    first, second = video.stretch(0, high), video.stretch(high, video.count)
+    earlier = _knocks(first, *_spread(first, threads), threads)
+    later = [Knock(k.frame + high, k.px) for k in _knocks(second, *_spread(second, threads), threads)]
+    return [*earlier, Knock(high, far), *later]
 
 
 def displacement(first: Array, second: Array) -> tuple[float, float]:

@@ -1,16 +1,19 @@
 """Recordings to begin with: simulated schools, with everything known about them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..cameras import CameraRig
 from ..core.errors import InputError
 from ..core.progress import Say, TaskProgress, of_task, silent_tasks
+from ..core.settings import make_settings
 from ..recordings import Recording
 from ..synfish.film import write_videos
 from ..synfish.presets import SchoolSettings, preset
+from ..synfish.rendering.conditions import Conditions, rested
 from ..synfish.rigs import common_point, paper_rig, random_rig, tank_rig, tank_water
 from ..synfish.scenes import EDITION, FPS, Scene, benchmark_scenes, refuse_leftovers, write_scene, write_school
 from ..synfish.school import School, Water, body_volume, school_statistics, simulate_school
@@ -32,6 +35,7 @@ def simulate(
     length: float | None = None,
     spread: str | None = None,
     video: bool = False,
+    film: Mapping[str, Any] | None = None,
     progress: TaskProgress | None = None,
     say: Say | None = None,
 ) -> Recording:
@@ -50,9 +54,13 @@ def simulate(
     length : body length, world units; by default as long as leaves the school room to swim.
     spread : half width and half height of the water, world units, as in ``8,6``.
     video : whether an RGB video of every camera is rendered as well.
+    film : what makes the videos difficult, by name: ``{"light_drift": 0.3}``; see `synfish.rendering.conditions`.
     progress : called with what is being made, steps done and steps in all.
     say : called with a line about each school.
     """
+    conditions = make_settings(Conditions, film or {}, "--film")
+    if film and not video:
+        raise InputError("--film: belongs to --video")
     folder, tell = Path(out), progress or silent_tasks
     if fish > 1000:
         raise InputError(f"--fish {fish}: at most 1000")
@@ -61,12 +69,12 @@ def simulate(
     cameras, water = _rig_and_water(rig, seed, spread)
     refuse_leftovers(folder, cameras.names if video else ())
     settings = _settings(preset_name, rig, length, fish, water)
-    school = simulate_school(settings, water, fish, frames, seed, sick)
+    school = rested(simulate_school(settings, water, fish, frames, seed, sick), conditions)
     fps = settings.fps or (60.0 if rig == "tank" else FPS)
     what = f"{fish} fish, rig {rig}, seed {seed}"
     recording = write_school(school, cameras, folder, detector, seed, fps, what, of_task(tell, folder.name))
     if video:
-        write_videos(school, cameras, folder, fps, seed, of_task(tell, f"{folder.name} video"))
+        write_videos(school, cameras, folder, fps, seed, of_task(tell, f"{folder.name} video"), conditions)
     if say is not None:
         size = f"{frames} frames, {len(recording.detections)} detections"
         say(describe(folder.name, school))

@@ -41,6 +41,8 @@ class Detections(Columns):
     angle : (N,) of the mask's long axis, radians from image x towards y, in (-pi/2, pi/2].
     major : (N,) standard deviation along that axis, px.
     minor : (N,) standard deviation across it, px.
+    visible : (N,) share of the animal that nobody hides, 0 to 1, as a second look tells it; NaN where no track tells
+        how large the animal is, None without a second look.
     parts : (N, K, 3) u, v (px) and score of each part of ``skeleton``, NaN where it was not seen; None without poses.
     part_variance : (N, K, 2) of u and v of each part as the pose tool gives it, px^2; None where it gives none.
     skeleton : the parts' names; None without poses.
@@ -64,6 +66,7 @@ class Detections(Columns):
     angle: Array | None = None
     major: Array | None = None
     minor: Array | None = None
+    visible: Array | None = None
     parts: Array | None = None
     part_variance: Array | None = None
     skeleton: Skeleton | None = None
@@ -84,6 +87,7 @@ class Detections(Columns):
         score: ArrayLike | None = None,
         *,
         source: str = "detections",
+        visible: ArrayLike | None = None,
         parts: ArrayLike | None = None,
         part_variance: ArrayLike | None = None,
         skeleton: Skeleton | None = None,
@@ -105,6 +109,7 @@ class Detections(Columns):
         y2 : (N,) bottom of the box, px.
         score : (N,) 0 to 1; 1 where it is not given.
         source : where they come from; errors name it and the row, counted from 0 as given.
+        visible : (N,) share of each animal that nobody hides, 0 to 1, NaN where unknown.
         parts : (N, K, 3) u, v and score of each part, NaN where it was not seen.
         part_variance : (N, K, 2) of u and v of each part, px^2.
         skeleton : of ``parts``.
@@ -124,6 +129,8 @@ class Detections(Columns):
             raise TypeError(f"unknown columns: {', '.join(sorted(unknown))}")
         columns |= {k: m for k, m in moments.items() if m is not None}
         arrays = {k: _numbers(c, n, k, source) for k, c in columns.items()}
+        if visible is not None:
+            arrays["visible"] = _shares(visible, n, "visible", source)
         if parts is not None and skeleton is not None:
             arrays["parts"] = checked_parts(parts, n, skeleton, source)
             if part_variance is not None:
@@ -235,7 +242,7 @@ class Detections(Columns):
             raise InputError(f"{source}: no column {', '.join(sorted(missing))}")
         known = set(table.column_names)
         try:
-            columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS, "tracklet") if k in known}
+            columns = {k: table[k].to_numpy() for k in (*NUMBERS, *MOMENTS, "tracklet", "visible") if k in known}
             frame = table["frame"].to_numpy()
         except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
             raise InputError(f"{source}: columns are not what a detections file holds ({error})") from None
@@ -276,6 +283,17 @@ def checked_parts(value: ArrayLike, n: int, skeleton: Skeleton, source: str) -> 
     _reject(wild, "score of a part is outside 0..1", source)
     np.minimum(score, 1.0, out=score)
     return parts
+
+
+def _shares(value: ArrayLike, n: int, name: str, source: str) -> Array:
+    """(N,) from 0 to 1, NaN where unknown."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"{source}: column {name} has values that are not numbers") from None
+    _numbers(np.where(np.isnan(array), 0.0, array), n, name, source)
+    _reject((array < 0) | (array > 1), f"{name} is outside 0..1", source)
+    return array
 
 
 def _numbers(value: ArrayLike, n: int, name: str, source: str) -> Array:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ...core.errors import InputError
+from ...core.settings import parse_settings
 from ...pipeline.inputs import SPREAD
 from ...pipeline.inputs import simulate as school
 from ...pipeline.inputs import simulate_synfish as benchmark
@@ -36,6 +37,10 @@ def simulate(
         str | None, typer.Option(help=f"Half width and half height of the water, world units; {SPREAD} unless told.")
     ] = None,
     video: Video = False,
+    film: Annotated[
+        list[str] | None,
+        typer.Option("--film", help="What makes the videos difficult, key=value; docs/synfish.md has the list."),
+    ] = None,
 ) -> None:
     """Simulate a school in front of a rig, or (synfish) the whole benchmark."""
     if context.invoked_subcommand is not None:
@@ -55,6 +60,7 @@ def simulate(
             length=length,
             spread=spread,
             video=video,
+            film=parse_settings(film or []),
             progress=bars,
             say=_say,
         )

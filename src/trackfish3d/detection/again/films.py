@@ -1,6 +1,7 @@
 """A second look at all films of a recording."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,7 +63,10 @@ def look_at_films(
     pieces = list(detections_of(names, report.cameras, recording.folder))
     found = Detections.concat(pieces) if pieces else Detections.empty(names)
     found = found.shifted(recording.offsets)
-    return Detections.concat([found, before.select(np.isin(before.camera, blind))]) if blind else found, report
+    if blind:
+        others = before.select(np.isin(before.camera, blind))
+        found = Detections.concat([found, replace(others, visible=np.full(len(others), np.nan))])
+    return found, report
 
 
 def write_looked(recording: Recording, detections: Detections, notes: list[str]) -> None:

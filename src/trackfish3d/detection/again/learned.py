@@ -39,16 +39,27 @@ def judge_masks(seen: FrameDetections, here: Expected, shape: tuple[int, ...]) -
         level[b.top : b.top + h, b.left : b.left + w][b.mask > 0] = _SURE
     masks: list[Blob] = []
     scores: list[float] = []
-    for region, bodies in groups(touching(blobs, here)):
-        if not bodies or len(region) >= len(bodies):
-            # as many masks as animals: the detector has told them apart
-            masks += [blobs[b] for b in region]
-            scores += [float(score[b]) * (1.0 if bodies else CANDIDATE) for b in region]
+    visible: list[float] = []
+    touch = touching(blobs, here)
+    for region, bodies in groups(touch):
+        shared: list[tuple[int, Blob, float]] = []
+        if len(region) < len(bodies):
+            shared, _ = share_region([blobs[b] for b in region], here.of(np.array(bodies)), level, look)
+        if shared:
+            masks += [blob for _, blob, _ in shared]
+            scores += [float(score[region].max())] * len(shared)
+            visible += [share for *_, share in shared]
             continue
-        shared, _ = share_region([blobs[b] for b in region], here.of(np.array(bodies)), level, look)
-        masks += [blob for _, blob, _ in shared] or [blobs[b] for b in region]
-        scores += [float(score[region].max())] * (len(masks) - len(scores))
-    return FrameDetections.from_masks(masks, np.array(scores))
+        # as many masks as animals: the detector has told them apart
+        masks += [blobs[b] for b in region]
+        scores += [float(score[b]) * (1.0 if bodies else CANDIDATE) for b in region]
+        visible += [_shown(blobs[b], np.flatnonzero(touch[b]), here) for b in region]
+    return FrameDetections.from_masks(masks, np.array(scores)).with_visible(np.array(visible))
+
+
+def _shown(blob: Blob, bodies: NDArray[np.intp], here: Expected) -> float:
+    """Share of an animal that its mask shows; NaN where it may be that of several, or of none."""
+    return float(min(blob.area / here.area[bodies[0]], 1.0)) if len(bodies) == 1 else float("nan")
 
 
 def _appearance(here: Expected) -> Appearance:
@@ -76,7 +87,7 @@ def judge_boxes(seen: FrameDetections, here: Expected) -> FrameDetections:
     owner[i[fits]] = j[fits]
     area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
     usual = (here.boxes[:, 2:] - here.boxes[:, :2]).prod(1)
-    out, scores = [], []
+    out, scores, visible = [], [], []
     free = set(range(len(here))) - set(owner[owner >= 0].tolist())
     for b in range(len(boxes)):
         k = int(owner[b])
@@ -84,14 +95,16 @@ def judge_boxes(seen: FrameDetections, here: Expected) -> FrameDetections:
         if k < 0 or not more or area[b] < _LARGER * usual[k]:
             out.append(boxes[b])
             scores.append(score[b] if k >= 0 else CANDIDATE * score[b])
+            visible.append(min(area[b] / usual[k], 1.0) if k >= 0 else np.nan)
             continue
         for m in (k, *more):
             low, high = np.maximum(here.boxes[m, :2], boxes[b, :2]), np.minimum(here.boxes[m, 2:], boxes[b, 2:])
             if (high > low).all():
                 out.append(np.concatenate([low, high]))
                 scores.append(score[b])
+                visible.append((high - low).prod() / usual[m])
         free -= set(more)
-    return FrameDetections.from_boxes(np.array(out).reshape(-1, 4), np.array(scores))
+    return FrameDetections.from_boxes(np.array(out).reshape(-1, 4), np.array(scores)).with_visible(np.array(visible))
 
 
 def _overlaps(boxes: Array, other: Array) -> tuple[Array, Array]:

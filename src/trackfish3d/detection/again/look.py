@@ -38,6 +38,7 @@ class SecondLook(Detector):
     def __init__(self, inner: Detector, expected: Expected, shift: int) -> None:
         super().__init__(inner.settings)
         self.inner, self.expected, self.shift = inner, expected, shift
+        self.learns = inner.learns
 
     def ready(self) -> None:
         """Raise what would make `prepare` fail."""
@@ -71,7 +72,7 @@ class SecondLook(Detector):
         here, d = self.expected.at(picture.number + self.shift), self.inner
         if isinstance(d, BackgroundDetector):
             found = _explained(d, picture, here)
-            return FrameDetections.from_masks(found.masks, found.score)
+            return FrameDetections.from_masks(found.masks, found.score).with_visible(found.visible)
         seen = d.see(picture)
         return judge_boxes(seen, here) if seen.masks is None else judge_masks(seen, here, picture.grey.shape)
 

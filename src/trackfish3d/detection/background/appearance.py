@@ -9,6 +9,7 @@ from ..masks.blobs import Blob, shapes
 
 Array = NDArray[np.float64]
 _CLEAR = 105.0  # quarters of a standard deviation at which outlines become whole
+_WIDE = 2.4  # px, deviation across an animal, from which a body can be laid over what is seen of it
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,11 @@ class Appearance:
 
     @property
     def weak(self) -> bool:
-        """Whether the animals hardly differ from the background: parts of them are then not seen at all."""
-        return self.level < _CLEAR
+        """Whether the animals hardly differ from the background: parts of them are then not seen at all.
+
+        Of animals a few pixels wide no more is known by a body than by what is seen.
+        """
+        return self.level < _CLEAR and self.minor > _WIDE
 
     def believes(self, blob: Blob) -> bool:
         """Whether a blob is large enough for an animal; a small one must differ as clearly as animals do."""

@@ -31,6 +31,7 @@ class BackgroundDetector(Detector):
 
     name = "background"
     Settings = BackgroundSettings
+    learns = True
 
     def prepare(self, video: Video, threads: int = 1) -> list[str]:
         """Learn the background, then what the animals look like."""

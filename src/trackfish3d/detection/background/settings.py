@@ -24,5 +24,5 @@ class BackgroundSettings(DetectorSettings):
     split: bool = Field(True, description="divide blobs of touching animals and join pieces of one")
     remember_seconds: float = Field(0.4, ge=0, description="how long a hidden animal is remembered")
     drift_seconds: float = Field(30.0, gt=0, description="time in which the background follows a change of light")
-    absorb_seconds: float = Field(300.0, gt=0, description="time in which a thing that stays becomes background")
+    absorb_seconds: float = Field(3600.0, gt=0, description="time in which a thing that stays becomes background")
     region: str | None = Field(None, description="polygon to look in: 'x,y x,y x,y', px")

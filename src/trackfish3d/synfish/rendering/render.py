@@ -12,6 +12,7 @@ from ..body import BodyMesh
 from ..observe import pose_frame
 from ..school import School
 from . import kernels
+from .conditions import Conditions, Weather, mirrored
 from .raster import View, project_vertices
 from .tank_picture import Backdrop, tank_backdrop
 
@@ -46,7 +47,12 @@ def _fractal(rng: np.random.Generator, size: int = 512) -> np.ndarray:
 class Renderer:
     """Draws one camera's view of a school, frame by frame."""
 
-    def __init__(self, camera: Camera, school: School, mesh: BodyMesh, seed: int) -> None:
+    def __init__(
+        self, camera: Camera, school: School, mesh: BodyMesh, seed: int, conditions: Conditions | None = None
+    ) -> None:
+        chosen = conditions or Conditions()
+        length = float(school.length.max())
+        self._weather = Weather(chosen, camera, school.water, len(school.position), length, seed)
         self._camera, self._school, self._mesh = camera, school, mesh
         self._row = camera.packed
         self.view = View(*camera.size)
@@ -152,35 +158,44 @@ class Renderer:
         return out
 
     def draw(self, frame: int) -> np.ndarray:
-        """Return the picture (H, W, 3) uint8 of one frame; the arrays of ``view`` then hold its masks."""
-        vertices = pose_frame(self._school, self._mesh, frame)
+        """Return the picture (H, W, 3) uint8 of one frame; the arrays of ``view`` then hold its masks.
+
+        Fish that a wall mirrors are counted after the others there.
+        """
+        weather = self._weather
+        vertices, attributes, shade = self._bodies(frame)
         self.view.draw(self._row, vertices, self._mesh.triangles)
         pixels = project_vertices(self._row, vertices)
         boxes = np.array([self.view.box(i) for i in range(len(vertices))]).reshape(-1, 4)
         owner, near = self.view.owner, self.view.near
         time = frame / 9.0
         kernels.light_background(self._background, self._floor, self._texture, time, self._frame)
-        kernels.paint_fish(
-            pixels, self._mesh.triangles, boxes, owner, near, self._attributes(frame, vertices), self._paint
-        )
+        behind = owner >= len(self._school.shade)
+        glass = self._frame[behind]
+        kernels.paint_fish(pixels, self._mesh.triangles, boxes, owner, near, attributes, self._paint)
         kernels.shade_fish(
-            boxes,
-            owner,
-            near,
-            self._paint,
-            self._school.shade,
-            self._frame,
-            self._water,
-            self._clear_at,
-            self._reach,
-            self._texture,
-            time,
-        )
+            boxes, owner, near, self._paint, shade, self._frame, self._water, self._clear_at,
+            self._reach, self._texture, time,
+        )  # fmt: skip
+        if len(glass):
+            self._frame[behind] = glass + weather.conditions.mirror * (self._frame[behind] - glass)
         self._splat(frame)
+        weather.soil(frame, self._frame, near)
+        weather.light(frame, self._frame)
         out = np.empty(self._frame.shape, np.uint8)
         start = int(np.random.default_rng([frame, 17]).integers(0, len(self._grain)))
-        kernels.develop(self._frame, owner, self._grain, start, out)
+        kernels.develop(weather.bend(frame, self._frame), owner, self._grain, start, out)
         return out
+
+    def _bodies(self, frame: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Vertices (N, V, 3), attributes (N, V, 6) and shade (N,) of fish, and of their images in a mirror."""
+        vertices = pose_frame(self._school, self._mesh, frame)
+        attributes, shade = self._attributes(frame, vertices), self._school.shade
+        chosen = self._weather.conditions
+        if not chosen.mirror:
+            return vertices, attributes, shade
+        images = mirrored(vertices, self._school.water, chosen.wall)
+        return np.concatenate([vertices, images]), np.tile(attributes, (2, 1, 1)), np.tile(shade, 2)
 
     def _splat(self, frame: int) -> None:
         place = self._particles + frame * self._drift - self._middle

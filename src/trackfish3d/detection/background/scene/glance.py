@@ -40,6 +40,11 @@ def shrink(plane: NDArray[np.generic], block: int = BLOCK) -> Floats:
     return out
 
 
+def light_step(shape: tuple[int, ...]) -> int:
+    """Blocks between those that tell the light of a small picture of this shape."""
+    return max(1, min(_COARSE, min(shape) // 32))
+
+
 @dataclass(eq=False)
 class Layer:
     """One plane, small: what is expected ``now`` of every block, and ``inverse``, one over its variance."""
@@ -71,7 +76,7 @@ class Layer:
         ----------
         small : (h, w) blocks of a picture.
         """
-        step = max(1, min(_COARSE, min(small.shape) // 32))
+        step = light_step(small.shape)
         difference = small - self.now
         offset = float(np.median(difference[::step, ::step]))
         return difference - np.float32(offset), offset

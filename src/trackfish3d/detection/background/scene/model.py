@@ -15,7 +15,9 @@ from ....media.video import Picture, Video
 from ...masks import kernels as mask_kernels
 from ...masks.blobs import QUARTERS, Blob, Thresholds, find_blobs
 from . import kernels, tile_kernels
-from .glance import Glance, Layer, everywhere, look, shrink, tiles_of
+from .glance import Glance, Layer, everywhere, light_step, look, shrink, tiles_of
+from .light import LightChange, change_of_light, even_light
+from .resting import uncover
 from .samples import Bytes, Floats, Plane, Samples, densest, halves, light_change, settled
 from .tile_kernels import BLOCK, TILE
 
@@ -29,7 +31,9 @@ _MARGIN = 4  # pixels around it
 _GLANCE = 0.5  # of the level that counts, what a block must reach: an animal as thick as a block covers half of one
 _GROW = 1  # tiles around those that stir
 _SETTLED = 20  # frames after which a tile that an animal has left is calm again
+_LIGHT_ROWS = 90  # rows of pixels that tell how light differs between samples
 _STILL = 0.004  # gain below which there is nothing to follow
+_GREY = 128.0  # level of colour that is none
 _NONE = np.zeros((0, 0), np.float32)
 
 
@@ -78,6 +82,7 @@ class Background:
         the pictures, and the rest tells the background and how much it varies.
         """
         taken_from = Samples.collect(video, samples, threads)
+        even_light(taken_from, max(1, min(video.size) // _LIGHT_ROWS))
         luma = densest(taken_from.grey, _LEAST_NOISE)
         blue = red = None
         if taken_from.blue is not None and taken_from.red is not None:
@@ -104,13 +109,15 @@ class Background:
 
     def _without_animals(self, samples: Samples) -> "Background":
         """Model of the same samples where nothing stands out."""
-        taken = np.zeros(samples.grey.shape, np.bool_)
+        taken, tight = np.zeros(samples.grey.shape, np.bool_), np.zeros(samples.grey.shape, np.bool_)
         for k in range(len(samples)):
             colours = None
             if samples.blue is not None and samples.red is not None:
                 colours = samples.blue[k], samples.red[k]
             for blob in find_blobs(self._off(samples.grey[k], colours), _ANIMAL):
                 mask_kernels.paint(blob.mask, blob.left, blob.top, _MARGIN, taken[k])
+                mask_kernels.paint(blob.mask, blob.left, blob.top, 0, tight[k])
+        uncover(samples.grey, tight, taken, self.luma.still, _MARGIN)
         luma = settled(samples.grey, taken, self.luma, _LEAST_NOISE)
         blue, red = self.blue, self.red
         if blue is not None and red is not None and samples.blue is not None and samples.red is not None:
@@ -154,9 +161,25 @@ class Background:
         if last is not None and last[0] is picture and last[1] == (side, low):
             return last[2]
         chroma = None if self.blue is None else picture.chroma
-        seen = look(picture.grey, chroma, self._small, self._colours, side, _GLANCE * low / QUARTERS)
+        limit = _GLANCE * low / QUARTERS
+        seen = look(picture.grey, chroma, self._small, self._colours, side, limit)
+        change = change_of_light(seen.blocks, self._small.now, light_step(seen.blocks.shape))
+        if change is not None:
+            self._take_light(change)
+            seen = look(picture.grey, chroma, self._small, self._colours, side, limit)
         self._last = picture, (side, low), seen
         return seen
+
+    def _take_light(self, change: LightChange) -> None:
+        """Expect everything in another light from now on."""
+        for plane in (self.now, self.luma.still):
+            change.apply(plane)
+        if self.blue is not None and self.red is not None:
+            for colour in (self.blue, self.red):
+                change.apply(colour.still, _GREY)
+        unrest = self.unrest.copy()
+        self._shrink()
+        self.unrest[...] = unrest
 
     def _levels(
         self,
