@@ -136,13 +136,9 @@ class Detections(Columns):
             if part_variance is not None:
                 arrays["part_variance"] = np.asarray(part_variance, np.float64).reshape(n, len(skeleton), 2)
         frames = _integers(frame, "frame", source)
-        index = _integers(camera, "camera", source)
+        index = _integers(camera, "camera", source, n)
         if tracklet is not None:
-            arrays["tracklet"] = np.maximum(_integers(tracklet, "tracklet", source), -1)
-            if len(arrays["tracklet"]) != n:
-                raise InputError(f"{source}: tracklet has {len(arrays['tracklet'])} rows, frame has {n}")
-        if len(index) != n:
-            raise InputError(f"{source}: camera has {len(index)} rows, frame has {n}")
+            arrays["tracklet"] = np.maximum(_integers(tracklet, "tracklet", source, n), -1)
         _reject((index < 0) | (index >= len(cameras)), "camera is not one of the recording's", source)
         _reject((arrays["x2"] < arrays["x1"]) | (arrays["y2"] < arrays["y1"]), "box is inside out (x2 < x1)", source)
         _reject((arrays["score"] < 0) | (arrays["score"] > 1), "score is outside 0..1", source)
@@ -307,8 +303,11 @@ def _numbers(value: ArrayLike, n: int, name: str, source: str) -> Array:
     return array
 
 
-def _integers(value: ArrayLike, name: str, source: str) -> NDArray[np.int64]:
+def _integers(value: ArrayLike, name: str, source: str, rows: int | None = None) -> NDArray[np.int64]:
+    """(N,) whole numbers, as many as ``rows`` where that is given."""
     array = np.asarray(value)
+    if rows is not None and len(array) != rows:
+        raise InputError(f"{source}: {name} has {len(array)} rows, frame has {rows}")
     if array.size == 0:
         return np.zeros(0, np.int64)
     if array.dtype.kind not in "iufb" or array.ndim != 1:
