@@ -57,8 +57,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench_synfish.py
 	$(BIN)/python benchmarks/bench_tracking.py
 
-FUZZ ?= --cases 100000 --seed 1 --out docs/results/fuzz.md
-fuzz: $(VENV)/.dev  ## damage files of every reader; hours: `make fuzz FUZZ="--minutes 5"` for a part
+FUZZ ?= --cases 100000 --seed 1 --state docs/results/fuzz.json --out docs/results/fuzz.md
+fuzz: $(VENV)/.dev  ## damage files of every reader, from where the last run stopped; hours: `make fuzz FUZZ="--minutes 5"` for a part
 	$(BIN)/python -m fuzz $(FUZZ)
 
 $(VENV)/.docs: $(VENV)/.core pyproject.toml

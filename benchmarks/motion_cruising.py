@@ -1,6 +1,7 @@
 """Animals that only cruise, before and after the tracker learnt of darts: part of `bench_motion.py`.
 
-SynFish, 3D-ZeF and bats are tracked by commit `BEFORE` and by this one, in turns on the same machine.
+SynFish, 3D-ZeF, bats and people (CMC1, which was tuned on) are tracked by commit `BEFORE` and by this one, in turns on
+the same machine.
 """
 
 import os
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from trackfish3d.benchmark.crowded.cmc import GATE_M, cmc_folder, write_people
 from trackfish3d.benchmark.zef import GATE_CM, write_sequence, zef_folder
 from trackfish3d.evaluation import evaluate
 from trackfish3d.recordings import Recording
@@ -20,6 +22,7 @@ BEFORE = "e2cd5f3"
 ROOT = Path(__file__).resolve().parents[1]
 GATE_SYNFISH, GATE_BATS = 1.0, 0.5  # world units, metres
 ZEF = {"tune": ("01", "03"), "report": ("02", "04")}
+PEOPLE = ("CMC1-whole", "CMC1-visible")
 SPLIT = {"tune": "train", "report": "test"}
 SCORES = ("mota", "idf1", "rmse")
 WORSE_CPU = 1.1
@@ -44,6 +47,11 @@ def recordings(which: str, work: Path) -> dict[Path, float]:
     if not folder.exists():
         bats(source.parent / "bats", folder)
     out[folder] = GATE_BATS
+    for name in PEOPLE:
+        folder = work / name
+        if not folder.exists():
+            write_people(name, cmc_folder(None), folder)
+        out[folder] = GATE_M
     return out
 
 

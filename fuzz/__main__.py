@@ -67,7 +67,8 @@ def table(found: dict[str, Tally], seed: int) -> str:
         f"{every:,} cases, at least {least:,} a reader, 100,000 or more of {whole} of {len(found)} readers: "
         + ", ".join(f"{n} {kind}" for kind, n in wrong.items())
         + ".",
-        "Cases that went wrong in an earlier run are done again in the next, and counted as they are then.",
+        "Cases are numbered, and done in runs that go on where the last one stopped (`fuzz.json` beside this page),",
+        "each with the code of its day. What went wrong is done again in the next run, and counted as it is then.",
         "",
         "| reader | cases | read | refused | " + " | ".join(BAD) + " | CPU ms a case |",
         "|---|---|---|---|" + "---|" * len(BAD) + "---|",

@@ -183,3 +183,6 @@ def test_suspects_go_by_their_present_names_and_leave_when_they_are_mended(recor
     (tmp_path / "s.csv").write_text("first_frame,last_frame,track,other,probability,kind\n1,x,3,4,0.5,swap\n")
     with pytest.raises(tf.InputError, match=r"s\.csv: line 2"):
         read_suspects(tmp_path / "s.csv")
+    write_suspects([Suspect(20, 2**40, 3, 4, 0.5, "swap")], tmp_path / "s.csv")  # a moment of centuries
+    with pytest.raises(tf.InputError, match=r"s\.csv: line 2: holds what no suspect has"):
+        read_suspects(tmp_path / "s.csv")

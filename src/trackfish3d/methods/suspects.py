@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core.errors import InputError
 from ..core.files import atomic_path, read_text
-from ..core.reading.limits import LARGEST_FRAME
+from ..core.reading.limits import LARGEST_FRAME, LONGEST
 
 TRACKS, SUSPECTS = "tracks", "suspects.csv"
 KINDS = ("swap", "gap", "join", "end", "begin")
@@ -83,7 +83,7 @@ def read_suspects(path: Path) -> list[Suspect]:
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{path}: line {number}: is not a suspect; track again") from None
         sound = max(map(abs, (first, last))) <= LARGEST_FRAME and max(map(abs, (track, other))) <= 2**53
-        if not (sound and first <= last and 0 <= probability <= 1 and kind in KINDS):
+        if not (sound and 0 <= last - first <= LONGEST and 0 <= probability <= 1 and kind in KINDS):
             raise InputError(f"{path}: line {number}: holds what no suspect has; track again")
         found.append(Suspect(first, last, track, other, probability, kind))
     return found
