@@ -27,7 +27,7 @@ from trackfish3d.synfish.school import School, Water, simulate_school
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SEEDS = {"tune": (*range(1000, 1040), *range(4000, 4020)), "report": range(5000, 5020)}
+SEEDS = {"tune": (*range(1000, 1040), *range(4000, 4020), *range(5000, 5020)), "report": range(6000, 6020)}
 FRAMES, FPS = 240, 200.0
 BEFORE, AFTER = 10, 5  # frames
 APART = 25  # frames from a start to the one before of the same fish; `analyse` takes what is nearer for one
@@ -35,7 +35,7 @@ BUILD_UP = 5  # frames after an onset that show it
 STROKE = 8  # frames after an onset in which the largest acceleration is
 BEND = 0.1  # of the largest acceleration of a start
 GOAL_RATIO, GOAL_WORST, GOAL_ONSET = 1.05, 0.3, 0.95
-NEAR = 0.5  # body lengths: a track that was as near as this before the start followed the fish
+NEAR = 0.5  # body lengths: a track that was as near as this in half of the frames before the start followed the fish
 
 
 def startled_school(seed: int) -> tuple[CameraRig, School, Detections, Truth]:
@@ -105,7 +105,7 @@ def errors(tracks: Tracks, school: School, plain: Array) -> dict[str, Array]:
         away = np.linalg.norm(path[window] - true[window, None], axis=2) / length
         close = np.nan_to_num(1.0 - away[:BEFORE] / NEAR).clip(0.0)  # two fish may be near: the nearer one is meant
         near = int(np.argmax(close.sum(0)))
-        there = bool((close[:, near] > 0).any())
+        there = bool((close[:, near] > 0).sum() >= BEFORE / 2)
         track.append(away[:, near] if there else np.full(len(window), np.nan))
         triangle.append(np.linalg.norm(plain[window, k] - true[window], axis=1) / length)
         followed.append(np.array([[start, k, names[near] if there else -1]]))

@@ -7,7 +7,8 @@ import pytest
 
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement.refine import linear, smoothed
-from trackfish3d.methods.joint.refinement.settling import WHOLE_BODY, even_noise, settled
+from trackfish3d.methods.joint.refinement.settling import LEAD, WHOLE_BODY, even_noise, led, settled
+from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.joint.settings import JointSettings
 
 from .scenes import LENGTH, crossed_rig, model, paths_of, seen
@@ -71,3 +72,17 @@ def test_half_an_animal_is_still_left_out():
     obs = replace(obs, v=obs.v + np.where(half, 30.0 * NOISE, 0.0))
     _, found = settled(rig, obs, paths, known, JointSettings())
     assert np.abs(found.state[:, :3] - true).max() < 0.1 * 30 * NOISE / 60
+
+
+def test_frames_before_a_dart_belong_to_it_and_those_of_other_tracks_do_not():
+    calm, slow = 1e-4, 2e-4
+    name = np.repeat([0, 1], 10)
+    paths = Trajectories(
+        name, np.tile(np.arange(10), 2), np.zeros((20, 2), int), np.zeros((20, 6)), np.zeros((20, 6, 6))
+    )
+    steps = np.full(20, calm)
+    steps[[6, 7, 10]] = 1.0
+    found = led(steps, paths, calm, slow)
+    assert found[[6, 7, 10]].tolist() == [1.0] * 3
+    assert np.flatnonzero(found == calm + slow).tolist() == [6 - k for k in range(LEAD, 0, -1)]
+    assert (led(np.full(20, calm), paths, calm, slow) == calm).all()

@@ -29,7 +29,7 @@ from .kinematics import acceleration_along, heading, speed, turning_rad
 Array = NDArray[np.float64]
 
 CALM = 0.7  # standard deviation of a velocity, as a share of (P A)^(1/4)
-UNSEEN = 0.65  # standard deviation of an acceleration, as a share of sqrt(A)
+UNSEEN = 0.6  # standard deviation of an acceleration, as a share of sqrt(A)
 AROUND = 31  # frames over which A is averaged
 
 

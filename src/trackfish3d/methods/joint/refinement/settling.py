@@ -8,7 +8,9 @@ A detection far off is one of somebody else, or of half an animal, while tracks 
 Whose it is, is known here, and a lean is no reason to leave a view out: the mean of all views is better than that of
 two which happen to agree. So the tail of the noise begins later.
 
-A dart, too, is less rare than where it would excuse that two animals were exchanged.
+A dart, too, is less rare than where it would excuse that two animals were exchanged. Its first frames, in which the
+animal has hardly moved, are not told from calm ones and would be smoothed away: some frames before it count as slow
+darts.
 """
 
 from dataclasses import replace
@@ -20,6 +22,7 @@ from ....cameras.rig import CameraRig
 from ..model import TrackingModel
 from ..observations import FLOOR_PX, Observations
 from ..settings import JointSettings
+from .darts import LEVELS
 from .refine import Lines, darts_of, linear, smoothed_with
 from .trajectories import Trajectories
 
@@ -28,6 +31,7 @@ WHOLE_BODY = 0.5  # share of the variance of centroids that does not depend on h
 LATER = 1.5  # times as far off as elsewhere a detection is doubted
 DARTS = 3.0  # times as likely as elsewhere a dart is ...
 MOST_DARTS = 0.3  # ... of steps at most
+LEAD = 3  # frames before a dart that may belong to it
 
 
 def settled(
@@ -46,11 +50,29 @@ def settled(
     lines = linear(rig, paths, model)
     darting = settings.model_copy(update={"dart_share": min(DARTS * settings.dart_share, MOST_DARTS)})
     steps = darts_of(obs, paths, model, darting, lines)
+    steps = led(steps, paths, model.acceleration**2, (LEVELS[0] * model.dart) ** 2)
     evened = replace(obs, noise=even_noise(obs, paths, lines, model))
     wide = replace(evened, noise=LATER * evened.noise)
     found = smoothed_with(wide, paths, model, lines, LATER**2 * steps)
     found.cov /= LATER**2  # only tails were to change
     return evened, found
+
+
+def led(steps: Array, paths: Trajectories, calm: float, dart: float) -> Array:
+    """(N,) variances of acceleration in the step to each row, with a slow dart in the `LEAD` steps before each dart.
+
+    Parameters
+    ----------
+    steps : (N,) variances, ``calm`` where there is no dart.
+    paths : the tracks.
+    calm : variance without a dart.
+    dart : what a slow dart adds to it.
+    """
+    darting = steps > calm * (1.0 + 1e-9)
+    soon = np.zeros(len(steps), bool)
+    for ahead in range(1, LEAD + 1):
+        soon[:-ahead] |= darting[ahead:] & (paths.name[ahead:] == paths.name[:-ahead])
+    return np.where(soon & ~darting, calm + dart, steps)
 
 
 def even_noise(obs: Observations, paths: Trajectories, lines: Lines, model: TrackingModel) -> Array:
