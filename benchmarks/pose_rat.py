@@ -36,11 +36,19 @@ def without(found: Detections, rig: CameraRig, left: int | None) -> tuple[Detect
     return Detections.build(some.names, part.frame, camera, part.u, part.v, *boxes, part.score, **more), some
 
 
+def missed(found: Detections, rig: CameraRig, view: int, points: np.ndarray) -> np.ndarray:
+    """Distance (F, K), px, of parts (F, K, 3) of all frames from where a view saw them; NaN where it did not."""
+    mine = found.select(found.camera == view)
+    seen = np.full((*points.shape[:2], 2), np.nan)
+    seen[np.searchsorted(np.unique(found.frame), mine.frame)] = mine.parts[..., :2]
+    return np.linalg.norm(seen - rig[view].project(points.reshape(-1, 3)).reshape(seen.shape), axis=-1)
+
+
 def rat(folder: Path, python: str | None) -> dict[str, object]:
     """Left-out error (median px, where all methods have the part), jitter (world units) and CPU seconds.
 
-    ``less the view's shift``: the same without the one shift by which all parts of that view are off in all frames,
-    which is the calibration's and not that of poses.
+    ``in each view``: the error in each view of poses that were made with all of them, itself included: what is left
+    there is the calibration's.
     """
     rig = read_calibration(folder / "calibration.toml")
     found = read_detections({n: folder / f"{n}.analysis.h5" for n in rig.names}, rig)
@@ -64,12 +72,9 @@ def rat(folder: Path, python: str | None) -> dict[str, object]:
             jolt = np.linalg.norm(np.diff(points, 2, axis=0), axis=-1)
             row[name] = {"seconds": took[name], "jitter": float(np.nanmedian(jolt))}
             if left is not None:
-                mine = found.select(found.camera == left)
-                at = rig[left].project(points.reshape(-1, 3)).reshape(*points.shape[:2], 2)
-                place = np.searchsorted(np.unique(some.frame), mine.frame)
-                miss = (mine.parts[..., :2] - at[place])[shared[place]]
-                row[name]["left-out error"] = float(np.nanmedian(np.linalg.norm(miss, axis=-1)))
-                own = miss - np.nanmedian(miss, axis=0)
-                row[name]["less the view's shift"] = float(np.nanmedian(np.linalg.norm(own, axis=-1)))
+                row[name]["left-out error"] = float(np.nanmedian(missed(found, rig, left, points)[shared]))
+        if left is None:
+            errors = [float(np.nanmedian(missed(found, rig, c, poses.position))) for c in range(len(rig))]
+            row["ours"]["in each view"] = dict(zip(rig.names, errors, strict=True))
         rows["all views" if left is None else f"without {rig.names[left]}"] = row
     return rows
