@@ -50,9 +50,9 @@ def page(kept: dict) -> str:
         lines += [
             "", "Limbs by kind are over all people and frames; disturbed rows are means of "
             f"{kept['shelf']['draws']} draws.",
-            "Goals: 99, no switch; upper and lower arms and head 99, 98.5, 98.5; disturbed at most 2 points less. Where the "
-            "truth itself chooses, for every joint, the pair of rays whose point is nearest to the annotated one, that is "
-            "the most that these joints allow without going against what was seen.",
+            "Goals: 99, no switch; upper and lower arms and head 99, 98.5, 98.5; disturbed at most 2 points less.",
+            "Where the truth itself chooses, for every joint, the pair of rays whose point is nearest to the annotated "
+            "one, that is the most that these joints allow without going against what was seen.",
             f"Of {short['wrong']} limbs that are wrong as filmed, {short['of which the annotated limb is short']} have "
             "an annotated limb more than a fifth shorter than that person's usual one; in "
             f"{kept['shelf'].get('contradicted', 0)} two views or more show the joint within 12 px of ours "
@@ -90,8 +90,8 @@ def page(kept: dict) -> str:
         ]
         lines += [f"| {n} | {' | '.join(f'{r[k]:.1f}' for k in keys)} |" for n, r in kept["schools"].items()]
         lines += [
-            "", "Goals: 95 % within 2 %, MOTA and IDF1 not below those by centroids. The last column is what the places of the "
-            "cameras allow of one frame alone, where all of them see every part and nothing but jitter is wrong.",
+            "", "Goals: 95 % within 2 %, MOTA and IDF1 not below those by centroids. The last column is what the places "
+            "of the cameras allow of one frame alone, where all see every part and nothing but jitter is wrong.",
             "", "Share within one and two sigmas, by part, percent (goals 68 +- 8, 95 +- 4):", "",
         ]  # fmt: skip
         parts = list(next(iter(kept["schools"].values()))["1 sigma"])

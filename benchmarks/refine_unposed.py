@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,17 +121,34 @@ def against(seconds, path, index, rtk):
 
 
 def light():
-    """A waved light before cameras of known (2013) and of guessed lenses."""
+    """A waved light before cameras of known (2013) and of guessed lenses; 2013 once more as if nothing were known."""
     for folder in sorted((Path(os.environ["TRACKFISH3D_DATA"]) / "selfcal_led").iterdir()):
         seen, lenses, guessed = read_selfcal(folder)
-        try:
-            found = calibrate_from_tracks(lenses, seen, synchronous=True, guessed=guessed)
-            mean = float(np.mean(list(found.mean_px.values())))
-            focal = [float(c.K[0, 0]) for c in found.rig]
-            row = {"guessed": guessed, "placed": len(found.rig), "of": len(seen), "mean_px": mean, "focal": focal}
-            yield {"name": folder.name} | row
-        except RefusedError as refused:
-            yield {"name": folder.name, "guessed": guessed, "refused": str(refused)}
+        yield _placed(folder.name, seen, lenses, guessed)
+        if not guessed:
+            yield _placed(
+                f"{folder.name}, lenses forgotten", seen, {n: _blank(c) for n, c in lenses.items()}, True, lenses
+            )
+
+
+def _blank(camera):
+    """A lens guessed from the size of the picture: as long as it is wide, nothing bent."""
+    wide, high = camera.size
+    K = np.array([[max(wide, high), 0, wide / 2], [0, max(wide, high), high / 2], [0, 0, 1.0]])
+    return replace(camera, K=K, distortion=np.zeros(5))
+
+
+def _placed(name, seen, lenses, guessed, true=None):
+    try:
+        found = calibrate_from_tracks(lenses, seen, synchronous=True, guessed=guessed)
+    except RefusedError as refused:
+        return {"name": name, "guessed": guessed, "refused": str(refused)}
+    mean = float(np.mean(list(found.mean_px.values())))
+    row = {"name": name, "guessed": guessed, "placed": len(found.rig), "of": len(seen), "mean_px": mean}
+    row["focal"] = [float(c.K[0, 0]) for c in found.rig]
+    if true is not None:
+        row["focal_off"] = max(abs(float(c.K[0, 0] / true[c.name].K[0, 0]) - 1) for c in found.rig)
+    return row
 
 
 def drones_table(rows):
@@ -152,6 +170,7 @@ def light_table(rows):
     lines += ["## A waved light (goal: 0.5 px)", "", "| set | lenses | placed | mean px |", "|---|---|---|---:|"]
     for r in rows:
         done = f"{r['placed']} of {r['of']} | {r['mean_px']:.2f}" if "placed" in r else f"{r['refused']} | -"
-        lines.append(f"| {r['name']} | {'guessed' if r['guessed'] else 'known'} | {done} |")
+        off = f", focal lengths off by at most {100 * r['focal_off']:.1f} %" if "focal_off" in r else ""
+        lines.append(f"| {r['name']} | {'guessed' if r['guessed'] else 'known'}{off} | {done} |")
     lines += ["", "Mean reprojection error of sights within Huber's limit, mean of the cameras.", ""]
     return lines
