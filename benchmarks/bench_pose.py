@@ -90,8 +90,9 @@ def page(kept: dict) -> str:
         ]
         lines += [f"| {n} | {' | '.join(f'{r[k]:.1f}' for k in keys)} |" for n, r in kept["schools"].items()]
         lines += [
-            "", "Goals: 95 % within 2 %, MOTA and IDF1 not below those by centroids. The last column is what the places "
-            "of the cameras allow of one frame alone, where all see every part and nothing but jitter is wrong.",
+            "",
+            "Goals: 95 % within 2 %, MOTA and IDF1 not below those by centroids. The last column is what the places of "
+            "the cameras allow of one frame alone, where all see every part and nothing but jitter is wrong.",
             "", "Share within one and two sigmas, by part, percent (goals 68 +- 8, 95 +- 4):", "",
         ]  # fmt: skip
         parts = list(next(iter(kept["schools"].values()))["1 sigma"])
