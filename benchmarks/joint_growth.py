@@ -21,7 +21,7 @@ FISH = (4, 8, 16, 32, 64, 100, 200)
 FRAMES = 300
 OFFSET = 31
 CROWD = 64
-PARTS = {"believe": "fit", "mend": "mending"}
+PARTS = {"initial_model": "fit", "refine": "mending"}
 GOALS_MS = {16: 5.0, 100: 60.0}
 
 

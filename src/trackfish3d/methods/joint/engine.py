@@ -148,7 +148,7 @@ class Engine:
     def _hypotheses(self, tracks: Predicted, frame: FrameObservations, free: Flags) -> tuple[Ints, Ints, Array]:
         """Return what these tracks may be in this frame: see `hypotheses.hypotheses`."""
         found = hypotheses(tracks, frame.readings, free, self._beliefs, self.settings.gate)
-        add_pair_odds(found[2], found[1], frame.start, frame.pair_odds)
+        add_pair_odds(found[2], found[1], frame.pair_row, frame.pair_odds)
         return found
 
     def _decide(
@@ -294,7 +294,7 @@ class Engine:
         if free.sum() < 2:
             return none
         found = self._first_sightings(frame, free, members)
-        add_pair_odds(found.weight, found.members, frame.start, frame.pair_odds)
+        add_pair_odds(found.weight, found.members, frame.pair_row, frame.pair_odds)
         keep = np.flatnonzero((found.weight > s.least_birth) & self._deep(found))
         keep = keep[np.argsort(-found.weight[keep], kind="stable")[: s.most_candidates]]
         k = len(keep)

@@ -38,6 +38,10 @@ CUT = (
     "boxes were taken to end where another animal begins, as those of visible parts do, by their sizes and by what "
     "they make of tracks; --set detector=whole if they show whole bodies"
 )
+PAIRED = (
+    "rays of many animals meet several of another view, so pairs of views were decided by all frames of tracklets{}; "
+    "--set tracklets=0 for each frame by itself"
+)
 
 
 class Joint(Method):
@@ -80,6 +84,8 @@ class Joint(Method):
         notes = (STOPPED.format(engine.stopped),) if engine.stopped else ()
         if model.detector == VISIBLE:
             notes = (*notes, CUT)
+        if model.tracklets:
+            notes = (*notes, PAIRED.format("" if model.shape is None else " and by outlines"))
         told = Trajectories.of(engine.logs, engine.confirmed) if engine.confirmed else None
         told = None if told is None else seen_in_depth(rig, obs, told, model)
         if told is None or not len(told.name):
@@ -146,5 +152,4 @@ class Joint(Method):
         known = survey(rig, sections())
         if known.rows <= WHOLE or known.twice:
             return None
-        long = LongRun(rig, sections, known, self.settings)
-        return long if long.fits else None
+        return LongRun(rig, sections, known, self.settings)

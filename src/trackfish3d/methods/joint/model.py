@@ -22,6 +22,7 @@ class TrackingModel:
     ``shape``: the usual body by which outlines are compared, None where they are not. ``body``: the usual body by what
     is clearly seen, None where detections have no size; ``memory``: how much of a body's own size stays from frame to
     frame. ``detector``: what boxes show, see `bodies.kind`; ``cut``: share of sides that are covered where they may be.
+    ``tracklets``: whether all frames of two views' tracklets tell pairs (`tracklets.pairing`).
     """
 
     noise: Array
@@ -40,6 +41,7 @@ class TrackingModel:
     memory: float = 1.0
     detector: str = "unknown"
     cut: float = 0.0
+    tracklets: bool = False
 
     def with_(self, **changes: object) -> "TrackingModel":
         """Return a copy with changes."""

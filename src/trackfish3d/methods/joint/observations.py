@@ -16,6 +16,7 @@ from .bodies.sides import may_be_covered
 from .bodies.silhouettes import silhouette_odds
 from .cues import ROUND
 from .model import TrackingModel
+from .tracklets.pairing import Leads, tracklet_leads, tracklet_odds
 
 Array = NDArray[np.float64]
 NO_SIDES = np.zeros((0, 4), bool)
@@ -84,7 +85,23 @@ class Observations:
             sides,
             model.cut if model.detector == VISIBLE else 0.0,
         )
-        return out if model.shape is None else out.with_silhouettes(rig, detections, model)
+        return out.paired(rig, detections, model)
+
+    def paired(self, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":
+        """Return these observations with what outlines and tracklets of two views say of pairs, as the model has it."""
+        out = self if model.shape is None else self.with_silhouettes(rig, detections, model)
+        if not model.tracklets:
+            return out
+        return replace(out, pair_odds=tracklet_odds(rig, *out._moments(detections), out.pair_odds))
+
+    def leads(self, rig: CameraRig, detections: Detections) -> Leads:
+        """Return what tracklets say of pairs by their rays alone."""
+        return tracklet_leads(rig, *self._moments(detections))
+
+    def _moments(self, detections: Detections) -> tuple[NDArray[np.int64], NDArray[np.int64], Columns, Lines]:
+        """Frames, offsets, columns and rays, as `tracklets` wants them."""
+        frames, offsets = np.array(detections.frames, np.int64), np.array(detections.offsets, np.int64)
+        return frames, offsets, self.columns, Lines(self.origin, self.direction, self.camera)
 
     def with_silhouettes(self, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":
         """Return these observations with what the outlines of two views say about each other."""
@@ -118,7 +135,7 @@ class Observations:
         u, v, noise = self.u[rows], self.v[rows], self.noise[rows]
         box, cut = (self.box[rows], self.chances[rows]) if self.cut else (NO_BOXES, NO_BOXES)
         readings = Readings(number, begin, u, v, noise, self.log_size[rows], self.axis[rows], box, cut)
-        return FrameObservations(rows.start + self.first, readings, lines, self.pair_odds)
+        return FrameObservations(rows.start + self.first, readings, lines, self.pair_odds, rows.start)
 
     @cached_property
     def chances(self) -> Array:
@@ -134,12 +151,16 @@ class Observations:
 
 @dataclass(frozen=True, eq=False)
 class FrameObservations:
-    """Detections of one frame: the first row, what was measured, rays, and what a network says of pairs."""
+    """Detections of one frame: the first row, what was measured, rays, and what is known of pairs.
+
+    ``pair_row`` : the first row as ``pair_odds`` count it.
+    """
 
     start: int
     readings: Readings
     lines: Lines
     pair_odds: PairOdds = NO_ODDS
+    pair_row: int = 0
 
     def __len__(self) -> int:
         return len(self.readings.u)

@@ -64,7 +64,7 @@ class OnlineJoint(FrameTracker):
         return self._take(self.engine, frame, detections)
 
     def _take(self, engine: Engine, frame: int, detections: Detections) -> Tracks:
-        plain = engine.model.with_(shape=None)  # odds of pairs are those of a whole recording
+        plain = engine.model.with_(shape=None, tracklets=False)  # odds of pairs are those of a whole recording
         obs = replace(Observations.of(self.rig, detections, plain), first=self._rows)
         engine.step(frame, slice(0, len(detections)), obs)
         log = engine.logs.pop()

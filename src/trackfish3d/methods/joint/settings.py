@@ -41,8 +41,11 @@ class JointSettings(MethodSettings):
     detector: Literal["auto", "visible", "whole"] = Field(
         default="auto", description="what boxes show: visible parts, or whole bodies (heads too); auto: by their sizes"
     )
+    tracklets: int = Field(
+        default=4, ge=0, description="most cameras with which a crowd's tracklets of two views are compared"
+    )
     silhouettes: int = Field(
-        default=0, ge=0, description="most cameras with which outlines of two views are compared; 2 helps two cameras"
+        default=2, ge=0, description="most cameras with which outlines are compared, too, where they tell animals apart"
     )
     parts: bool = Field(
         default=True, description="whether the parts of bodies decide with their middles, if there are any"

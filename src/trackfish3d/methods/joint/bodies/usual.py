@@ -59,7 +59,8 @@ def fit_bodies(
     odds, share = visible_odds(paths.members, use, found[best][0], obs.box, obs.sides, obs.noise)
     kind = detector
     if kind == "auto":
-        kind = VISIBLE if odds > LEAST else WHOLE
+        # tracklets keep tracks right where boxes are cut a little; tracks of two animals feign that all are
+        kind = VISIBLE if odds > (-LEAST if model.tracklets else LEAST) else WHOLE
     return model.with_(body=body, memory=_MEMORIES[best], detector=kind, cut=share)
 
 

@@ -17,6 +17,7 @@ from ..observations import Observations
 from ..refinement.refine import smoothed
 from ..refinement.trajectories import Trajectories
 from ..settings import JointSettings
+from ..tracklets.deciding import with_pairing
 from .estimate import fit
 
 Array = NDArray[np.float64]
@@ -29,6 +30,7 @@ LONG_STEPS = (0.64, 2.56, 10.24)  # that are tried where the longest of those wa
 POINT_LENGTH = 0.1  # of the water's extent, for detections without boxes
 START_FRAMES = 40
 FEW_TOUCHED = 0.02  # share of boxes that another touches, below which nobody asks whether they are cut
+FEW_VIEWS = 3  # hardly tell which side of a box is cut; in crowds that tracklets decide, nobody asks
 CUT_ROUNDS = 2  # further fits where boxes are cut
 NOISE_STEP = 0.7  # between noises that are tried where boxes are cut
 NOISE_STEPS = 6  # of them at most
@@ -41,7 +43,8 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
     Lengths come from first groups, the motion is the one that explains most of a short stretch, and everything is
     fitted twice to the tracks of a longer one.
     """
-    model = best_start(rig, detections, first_model(rig, detections, settings), settings)
+    model = with_pairing(rig, stretch(detections, settings.fit_frames), first_model(rig, detections, settings))
+    model = best_start(rig, detections, model, settings)
     for _ in range(settings.fit_rounds):
         engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
         if not engine.confirmed:
@@ -49,6 +52,8 @@ def initial_model(rig: CameraRig, detections: Detections, settings: JointSetting
         model = fit(rig, obs, followed(rig, engine, obs, model, settings), len(part.frames), model, settings.dart_share)
     if not settings.fit_rounds or model.body is None or settings.detector == WHOLE:
         return model
+    if model.tracklets and settings.detector == "auto" and len(np.unique(detections.camera)) <= FEW_VIEWS:
+        return model.with_(detector=WHOLE)
     return with_bodies(rig, detections, model, settings)
 
 
@@ -116,6 +121,7 @@ def first_model(rig: CameraRig, detections: Detections, settings: JointSettings)
     points = box_size(detections) <= 0
     cameras, count = len(rig), len(detections.frames)
     seeing = len(np.unique(detections.camera))
+    other = settings.model is not None or (settings.parts and detections.parts is not None)  # that tells pairs
     diagonal = float(np.mean([np.hypot(*c.size) for c in rig]))
     frames = middle_frames(detections)
     largest = POINT_ERROR * diagonal if points else diagonal
@@ -144,6 +150,7 @@ def first_model(rig: CameraRig, detections: Detections, settings: JointSettings)
         shape=None if points or seeing > settings.silhouettes else any_direction(length),
         body=None if points else any_direction(length),
         detector=POINTS if points else UNKNOWN,
+        tracklets=not (points or other) and seeing <= settings.tracklets,
     )
 
 
@@ -171,12 +178,17 @@ def pilot(
     rig: CameraRig, detections: Detections, model: TrackingModel, settings: JointSettings, count: int
 ) -> tuple[Engine, Observations, Detections]:
     """Track ``count`` frames in the middle of a recording, each frame for itself."""
-    middle = len(detections.frames) // 2
-    low, high = max(middle - count // 2, 0), min(middle + (count + 1) // 2, len(detections.frames))
-    part = detections.select(np.arange(detections.offsets[low], detections.offsets[high]))
+    part = stretch(detections, count)
     obs = Observations.of(rig, part, model)
     engine = Engine(rig, model, settings)
     for k, frame in enumerate(part.frames):
         engine.step(int(frame), part.at(k), obs)
     engine.finish()
     return engine, obs, part
+
+
+def stretch(detections: Detections, count: int) -> Detections:
+    """Return ``count`` frames in the middle of a recording."""
+    middle = len(detections.frames) // 2
+    low, high = max(middle - count // 2, 0), min(middle + (count + 1) // 2, len(detections.frames))
+    return detections.select(np.arange(detections.offsets[low], detections.offsets[high]))

@@ -40,11 +40,6 @@ class LongRun:
         self.engine = Engine(self.world.rig, self.model, settings)
         self._carried = Carried.nothing(len(rig))
 
-    @property
-    def fits(self) -> bool:
-        """Whether it can be done in sections: odds of pairs are those of a whole recording."""
-        return self.model.shape is None and self.settings.model is None
-
     def go(self, progress: Progress, done: int = 0, folder: Path | None = None) -> Iterator[Piece]:
         """Give the finished tracks of one section after the other.
 
@@ -109,7 +104,8 @@ class LongRun:
 
     def _step(self, ahead: Prepared, stop: int, progress: Progress, frames: int) -> None:
         """Let the engine take the frames that it has not seen, up to one."""
-        found, obs = ahead.world.detections, replace(ahead.obs, first=ahead.row)
+        found = ahead.world.detections
+        obs = replace(ahead.obs.paired(self.world.rig, found, self.model), first=ahead.row)
         seen = self.engine.logs[-1].frame if self.engine.logs else -1
         for k, number in enumerate(found.frames.tolist()):
             if seen < number < stop:

@@ -113,9 +113,16 @@ class Prepared:
 
     @classmethod
     def of(cls, rig: CameraRig, section: Section, known: Survey, model: TrackingModel | None) -> "Prepared":
-        """Put a section in order; without a model there are no observations yet."""
+        """Put a section in order; without a model there are no observations yet.
+
+        Pairs are left to sections that follow each other (`Observations.paired`).
+        """
         world = Canonical.under(rig, section.detections, known.camera, known.first, section.row)
-        plain = NOTHING if model is None else Observations.of(world.rig, world.detections, model)
+        plain = (
+            NOTHING
+            if model is None
+            else Observations.of(world.rig, world.detections, model.with_(shape=None, tracklets=False))
+        )
         return cls(world, plain, section.row)
 
     @property

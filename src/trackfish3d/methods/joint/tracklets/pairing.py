@@ -1,0 +1,116 @@
+"""What tracklets say of pairs of detections before two cameras, where they stand in for a third ray.
+
+A pair of detections is worth what the other frames of its two tracklets say of them, less what the best rival of either
+is worth: where nobody else comes into question, agreement proves little, and where another agrees better, a pair that
+meets in this frame is most likely chance.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ....cameras.rig import CameraRig
+from ....core.compiled import kernel
+from ..arguments import NO_ODDS, Array, Columns, Ints, Lines, PairOdds
+from .evidence import Gaps, gap_ratio, ray_gaps, spreads
+from .linking import link_views
+
+WINDOW = 30  # frames before and after a pair that tell of it: a tracklet may be of two animals far from it
+LASTING = 3.0  # frames: errors of centroids last, so that many frames are worth no more than so many
+NEAR = 6.0  # deviations: rays that pass farther apart than that in a frame are no pair of it
+MOST_GAIN, MOST_LOSS = 4.0, 5.0  # log-odds that tracklets may give or take in a frame
+
+
+class Leads(NamedTuple):
+    """Pairs (P,) of detections whose rays meet: first, second, the number of their two tracklets as a pair.
+
+    ``lead`` : log-likelihood ratio of one animal by other frames, less that of the best rival, or of none.
+    """
+
+    first: Ints
+    second: Ints
+    pair: Ints
+    lead: Array
+
+
+def tracklet_leads(
+    rig: CameraRig, frames: Ints, offsets: Ints, columns: Columns, lines: Lines, more: PairOdds = NO_ODDS
+) -> Leads:
+    """Return what other frames of two tracklets say of all pairs of detections whose rays meet.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    frames, offsets : (F,), (F + 1,) numbers of the frames, and their detections.
+    columns, lines : detections of all frames and their rays.
+    more : further log-likelihood ratios of pairs.
+    """
+    gaps = ray_gaps(offsets, columns, lines, spreads(rig, columns))
+    if not len(gaps.first):
+        return Leads(gaps.first, gaps.second, gaps.first, gaps.off)
+    ratio, near = gap_ratio(gaps), np.abs(gaps.off) < NEAR
+    label = link_views(columns, offsets, frames, len(rig))
+    pair = label[gaps.first] * (int(label.max()) + 1) + label[gaps.second]
+    meeting = np.unique(pair[near])  # most tracklets never meet, and need no more than this
+    if not len(meeting):
+        return Leads(gaps.first[:0], gaps.second[:0], gaps.first[:0], gaps.off[:0])
+    place = np.minimum(np.searchsorted(meeting, pair), len(meeting) - 1)
+    kept = meeting[place] == pair
+    gaps, pair, ratio, near = Gaps(*(x[kept] for x in gaps)), place[kept].astype(np.int64), ratio[kept], near[kept]
+    ratio += looked_up(more, gaps.first, gaps.second)
+    total, count = others(pair, np.repeat(frames, np.diff(offsets))[gaps.first], ratio)
+    first, second, evidence = gaps.first[near], gaps.second[near], (total * LASTING / (count + LASTING))[near]
+    rival = np.maximum(best_other(first, evidence), best_other(second, evidence))
+    return Leads(first, second, pair[near], evidence - np.maximum(rival, 0.0))
+
+
+def tracklet_odds(
+    rig: CameraRig, frames: Ints, offsets: Ints, columns: Columns, lines: Lines, more: PairOdds = NO_ODDS
+) -> PairOdds:
+    """Return the log-odds of all pairs of detections whose rays meet, by tracklets and ``more``.
+
+    Parameters
+    ----------
+    rig, frames, offsets, columns, lines, more : as of `tracklet_leads`.
+    """
+    leads = tracklet_leads(rig, frames, offsets, columns, lines, more)
+    odds = np.clip(leads.lead, -MOST_LOSS, MOST_GAIN) + looked_up(more, leads.first, leads.second)
+    return PairOdds.of(len(columns.u), leads.first, leads.second, odds)
+
+
+def others(pair: Ints, frame: Ints, ratio: Array) -> tuple[Array, Ints]:
+    """Sum of the ratios (P,) of other frames, up to `WINDOW` away, in which the same tracklets meet, and how many.
+
+    pair, frame : (P,) number of the two tracklets, from 0, and frame.
+    """
+    moment = pair * (int(np.ptp(frame)) + 2 * WINDOW + 2) + frame - int(frame.min()) + WINDOW
+    order = np.argsort(moment, kind="stable")
+    begin, end = np.searchsorted(moment[order], [moment - WINDOW, moment + WINDOW + 1])
+    total = np.append(0.0, np.cumsum(ratio[order]))
+    return total[end] - total[begin] - ratio, end - begin - 1
+
+
+def best_other(key: Ints, value: Array) -> Array:
+    """(P,) largest value among the other pairs of the same key (P,); -inf where there is none."""
+    order = np.lexsort((-value, key))
+    sorted_key, falling = key[order], np.append(value[order], -np.inf)
+    begin = np.searchsorted(sorted_key, sorted_key)
+    alone = np.append(sorted_key, -1)[begin + 1] != sorted_key
+    second = np.where(alone, -np.inf, falling[begin + 1])
+    out = np.empty(len(key))
+    out[order] = np.where(np.arange(len(key)) == begin, second, falling[begin])
+    return out
+
+
+@kernel
+def looked_up(pairs: PairOdds, first: Ints, second: Ints) -> Array:
+    """(P,) odds of pairs first < second (P,); 0 for those without an entry."""
+    out = np.zeros(first.shape[0])
+    if pairs.begin.shape[0] == 0:
+        return out
+    for p in range(first.shape[0]):
+        for k in range(pairs.begin[first[p]], pairs.begin[first[p] + 1]):
+            if pairs.partner[k] == second[p]:
+                out[p] = pairs.odds[k]
+                break
+    return out
