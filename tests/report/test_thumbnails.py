@@ -1,10 +1,13 @@
 import base64
+import io
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from trackfish3d.core.files import write_json
 from trackfish3d.report import thumbnails as module
-from trackfish3d.report.thumbnails import thumbnails
+from trackfish3d.report.thumbnails import second_looks, thumbnails
 
 from .scenes import make_recording
 
@@ -65,3 +68,25 @@ def test_a_broken_video_costs_only_its_pictures(tmp_path):
     assert found == {}
     assert len(problems) == 1
     assert problems[0].startswith("left.mp4: no pictures")
+
+
+def test_a_second_look_is_shown_before_and_after(small):
+    assert second_looks(small) is None
+    rounds = [{"added": 3, "removed": 1, "moved": 7, "kept": 20}]
+    write_json(small.folder / "look_again.json", {"rounds": rounds})
+    assert second_looks(small) == {"rounds": [[3, 1, 7, 20]], "pictures": []}
+    (small.folder / "preview").mkdir()
+    name, other = small.rig.names[:2]
+    for ending, level in (("", 40), ("-again", 200)):
+        panels = np.full((80, 120, 3), level, np.uint8)
+        panels[40:] = 0  # the last two of four moments, which are left out
+        Image.fromarray(panels).save(small.folder / "preview" / f"{name}{ending}.png")
+        (small.folder / "preview" / f"{other}{ending}.png").write_bytes(b"no picture")
+    (shown,) = second_looks(small)["pictures"]
+    assert shown["camera"] == name
+    for what, level in (("before", 40), ("after", 200)):
+        picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(shown[what]))))
+        assert picture.shape == (40, 120, 3)
+        assert abs(picture.mean() - level) < 2
+    write_json(small.folder / "look_again.json", {"rounds": "many"})
+    assert second_looks(small) is None

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow.parquet as pq
 
-from ..bodies import with_bodies
+from ..bodies import find_reflections, with_bodies
 from ..core import provenance
 from ..core.errors import InputError
 from ..core.lock import locked
@@ -183,6 +183,8 @@ def track(
 def with_poses(source: Recording, result: Result, point: str | None = None, progress: Progress | None = None) -> Result:
     """Return the result with headings and sizes, and with every part in 3D where the recording's detections have parts.
 
+    Tracks that look like reflections of others are named in its notes.
+
     Parameters
     ----------
     source : what was tracked.
@@ -190,7 +192,9 @@ def with_poses(source: Recording, result: Result, point: str | None = None, prog
     point : part that the tracks shall follow; the middle of the body without.
     progress : called with windows done and windows in all.
     """
-    result = replace(result, tracks=with_bodies(source.rig, source.detections, result.tracks))
+    images = find_reflections(result.tracks, np.array([camera.centre for camera in source.rig]))
+    notes = (*result.notes, *map(str, images))
+    result = replace(result, tracks=with_bodies(source.rig, source.detections, result.tracks), notes=notes)
     if source.detections.skeleton is None:
         if point is not None:
             raise InputError(f"--point {point}: the detections of {source.folder} have no parts")

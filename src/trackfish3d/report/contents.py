@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..bodies import find_reflections
 from ..cameras import CameraRig
 from ..evaluation.gate import default_gate
 from ..health.kept import kept_notes, kept_problems
@@ -20,7 +21,7 @@ from .scoring import all_scores, animal_timeline, score, score_tiles
 from .skeletons import named_like, skeletons
 from .space import Space, space_of
 from .suspects import suspect_rows
-from .thumbnails import thumbnails
+from .thumbnails import second_looks, thumbnails
 
 BUDGET = 11_000_000  # bytes of arrays on a page, before base64 makes them a third longer
 COLUMNS = 1600  # of plots over time: more than a screen has
@@ -67,6 +68,7 @@ def collect(
     outside = int((~_within(tracks.position, space.reach)).sum())
     if outside:
         notes.append(f"{outside} track points lie far outside the box (or nowhere) and are not drawn in 3D.")
+    notes += [str(image).capitalize() + "." for image in find_reflections(tracks, np.array([c.centre for c in rig]))]
     figures, remarks = read_figures(recording.folder, recording.folder / tracks_file, axis, raw)
     own = str(tracks_file) == "tracks.parquet"
     residual = residual_panels(rig, tracks, detections, pixels, links) if len(detections) else []
@@ -96,6 +98,7 @@ def collect(
             "all": all_scores(scores),
         },
         "suspects": suspect_rows(recording, tracks, axis, raw) if own else [],
+        "looks": second_looks(recording) if own else None,
         "behaviour": figures,
         "settings": settings_of(recording.folder),
         "versions": versions(),

@@ -1,9 +1,11 @@
-"""A few pictures of each camera's video, small, to lie behind its view."""
+"""A few pictures of each camera's video, small, to lie behind its view; and those of a second look at it."""
 
 import base64
+import io
 from typing import Any
 
 from ..core.errors import InputError, MissingExtraError
+from ..core.files import inside, read_json
 from ..media.video import Video
 from ..media.writer import encode_jpeg
 from ..recordings import Recording
@@ -11,6 +13,8 @@ from ..recordings import Recording
 PER_CAMERA = 10
 WIDTH = 720
 BUDGET = 3_000_000  # bytes of JPEG over all cameras
+LOOKED_WIDTH = 960
+COUNTS = ("added", "removed", "moved", "kept")
 LOOK_AHEAD = 60  # frames decoded after a key frame to come close to the frame wanted
 
 
@@ -57,3 +61,44 @@ def _pictures(video: Video, budget: int) -> list[tuple[int, bytes]]:
             break
         pictures.append((picture.number, jpeg))
     return pictures
+
+
+def second_looks(recording: Recording) -> dict[str, Any] | None:
+    """Return the rounds' numbers of detections, and pictures of each camera before and after; None without a look.
+
+    Parameters
+    ----------
+    recording : that was looked at again, or not.
+    """
+    known = read_json(recording.folder / "look_again.json")
+    rounds = known.get("rounds") if isinstance(known, dict) else None
+    if not isinstance(rounds, list) or not rounds:
+        return None
+    counts = [[int(r[k]) for k in COUNTS] for r in rounds if isinstance(r, dict) and set(COUNTS) <= set(r)]
+    pictures, left = [], BUDGET
+    for name in recording.rig.names:
+        try:
+            both = [_jpeg(recording, f"{name}{ending}.png") for ending in ("", "-again")]
+        except (InputError, OSError, ValueError, SyntaxError):
+            continue  # none was drawn, or somebody has put something else there
+        left -= sum(len(jpeg) for jpeg in both)
+        if left < 0:
+            break
+        before, after = (base64.b64encode(jpeg).decode() for jpeg in both)
+        pictures.append({"camera": name, "before": before, "after": after})
+    return {"rounds": counts, "pictures": pictures}
+
+
+def _jpeg(recording: Recording, name: str) -> bytes:
+    """Return a preview, its first two moments, as a small JPEG."""
+    from PIL import Image
+
+    path = inside(recording.folder, "preview", name)
+    if path.is_symlink():
+        raise InputError(f"{path}: is a link; previews are files")
+    with Image.open(path) as drawn:
+        picture = drawn.convert("RGB").crop((0, 0, drawn.width, drawn.height // 2))
+    picture.thumbnail((LOOKED_WIDTH, 4 * LOOKED_WIDTH))
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=75)
+    return out.getvalue()

@@ -64,6 +64,25 @@ function behaviourTable() {
   $("behaviourtable").append(table("", ["track", "flagged", "P(abnormal)", "p", "far from the others in"], rows));
 }
 
+/** What each round of looking at the films again changed, and the same moments before and after it. */
+function secondLooks() {
+  const { looks } = report;
+  if (!looks) return;
+  $("looks").hidden = false;
+  $("looktext").textContent = "Films were read once more with what the first tracks expect. Numbers are of detections.";
+  const rows = looks.rounds.map((counts, k) => [k + 1, ...counts]);
+  $("looktable").append(table("", ["round", "added", "removed", "moved", "as they were"], rows));
+  for (const { camera, before, after } of looks.pictures) {
+    const pair = make("details", {}, make("summary", { textContent: `${camera}: before and after` }));
+    for (const [what, jpeg] of [["before", before], ["after", after]]) {
+      const alt = `${camera}, ${what} the second look: outlines of what was found`;
+      pair.append(make("p", { className: "legend", textContent: what }));
+      pair.append(make("img", { src: `data:image/jpeg;base64,${jpeg}`, alt, loading: "lazy", className: "look" }));
+    }
+    $("lookpictures").append(pair);
+  }
+}
+
 /** Everything that is words: facts, notes, scores, settings, versions. */
 export function startTables() {
   const { tracks, cameras, axis, fps, units, truth } = report;
@@ -77,6 +96,7 @@ export function startTables() {
   $("verdicts").append(...report.verdicts.map((text) => make("li", { textContent: text })));
   $("notes").hidden = !report.notes.length;
   $("notes").append(...report.notes.map((text) => make("li", { textContent: text })));
+  secondLooks();
   scoreTiles();
   trackTable();
   behaviourTable();
