@@ -7,6 +7,8 @@ from matplotlib.image import imread
 from trackfish3d.benchmark.page import paper_tables
 from trackfish3d.benchmark.page.document import Section, beside, write_page
 from trackfish3d.benchmark.page.figures import embeddings, sick_features, trajectories
+from trackfish3d.benchmark.page.paper_run import _with
+from trackfish3d.benchmark.suites import make_suite
 from trackfish3d.recordings import Tracks, write_table
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
@@ -44,6 +46,16 @@ def test_every_pipeline_of_the_paper_has_a_row_with_the_papers_number():
     assert "50.0 <span>(70.2)</span>" in "".join(
         paper_tables.density(Section("x"), results(("paper",), ("thirty",))).parts
     )
+
+
+def test_a_network_of_the_published_method_goes_to_no_other(tmp_path):
+    file = tmp_path / "net.safetensors"
+    file.touch()
+    suite = make_suite("zef", [_with("paper", file), "joint"], None)
+    given = {v.label: v.settings.get("model") for v in suite.variants}
+    assert given["paper"] == str(file)
+    assert given["joint"] is None
+    assert _with("paper", None) == "paper"
 
 
 def test_names_on_the_page_are_escaped_and_sections_linked(tmp_path):

@@ -85,12 +85,13 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     audit, statistics = _audit(run, done)
     scenes = tables.per_scene(Section("SynFish test scenes, one by one"), good)
     weights = tables.weights(Section("Weights of linking"), _suite(run, "weights", None, done))
-    noisy = _suite(run, "robustness", ("paper", "joint"), done, seeds=1)
+    noisy = _suite(run, "robustness", (_with("paper", run.model), "joint"), done, seeds=1)
     calibration = tables.noise(Section("Calibration noise"), noisy, "calibration")
     detection = tables.noise(Section("Detection noise"), noisy, "detection")
     anomaly = _anomaly(run)
     dense = tables.density(
-        Section("Thirty fish"), _suite(run, "density", (*GEOMETRIC[:1], "paper", "joint"), done, ("thirty",))
+        Section("Thirty fish"),
+        _suite(run, "density", (*GEOMETRIC[:1], _with("paper", run.model), "joint"), done, ("thirty",)),
     )
     sections = [
         network.families(),
@@ -129,6 +130,11 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     return path
 
 
+def _with(label: str, model: Path | None) -> str:
+    """Name method paper with a network and a label; no other gets it, as `joint` has networks of another kind."""
+    return label if model is None else f"{label}=paper:model={model}"
+
+
 def _suite(
     run: PaperRun,
     name: str,
@@ -138,7 +144,7 @@ def _suite(
     seeds: int | None = None,
 ) -> list[dict[str, Any]]:
     """Results of a suite, without those that failed."""
-    suite = make_suite(name, methods, scenes, None, seeds or run.seeds, run.model)
+    suite = make_suite(name, methods, scenes, None, seeds or run.seeds, None if methods else run.model)
     return [r for r in run_suite(suite, run.out / name, run.workers, done) if "error" not in r]
 
 
@@ -146,8 +152,9 @@ def _synfish(run: PaperRun, done: TaskProgress) -> tuple[list[dict[str, Any]], d
     """All pipelines on the test scenes, with crops for those that look; folder of each scene."""
     rivals = [n for n in rival_names() if shipped_weights(n).is_file()]
     rivals += [f"{n}-boxes={n}:contain=true" for n in ("selfmva", "asnet") if n in rivals]
-    rivals += [f"{tables.RECIPE}=paper:model={run.recipe_model}"] if run.recipe_model else []
-    suite = make_suite("synfish", (*GEOMETRIC, *rivals, "paper", "joint", "oracle"), None, None, run.seeds, run.model)
+    rivals += [_with(tables.RECIPE, run.recipe_model)] if run.recipe_model else []
+    methods = (*GEOMETRIC, *rivals, _with("paper", run.model), "joint", "oracle")
+    suite = make_suite("synfish", methods, None, None, run.seeds)
     out = run.out / "synfish"
     folders = prepare_scenes(suite, out, run.workers, done)
     count = 0
@@ -167,12 +174,15 @@ def _zef(run: PaperRun, done: TaskProgress) -> tuple[Section, list[dict[str, Any
     section = Section("3D-ZeF")
     if run.zef is None:
         return section.say("Not run: give --data FOLDER with 3D-ZeF, or set TRACKFISH3D_DATA."), []
-    methods = ["hungarian", "greedy", "sort3d", *(["paper"] if run.zef_model else []), "joint"]
+    methods = ["hungarian", "greedy", "sort3d", *([_with("paper", run.zef_model)] if run.zef_model else []), "joint"]
     if run.zef_noisy_model:
-        methods.append(f"{network.NOISY}=paper:model={run.zef_noisy_model}")
-    suite: Suite = make_suite("zef", methods, None, run.zef, model=run.zef_model)
-    results = [r for r in run_suite(suite, run.out / "zef", run.workers, done) if "error" not in r]
+        methods.append(_with(network.NOISY, run.zef_noisy_model))
+    suite: Suite = make_suite("zef", methods, None, run.zef)
+    every = run_suite(suite, run.out / "zef", run.workers, done)
+    results = [r for r in every if "error" not in r]
     section = tables.zef(section, [r for r in results if r["label"] != network.NOISY])
+    for failed in (r for r in every if "error" in r):
+        section.say(f"{failed['scene']}, {failed['label']}: {failed['error']}")
     section.say(
         "The YOLOX detections of heads that come with 3D-ZeF, rays refracted at the water, a gate of 0.5 cm; the paper "
         "has its own detections, a pinhole model and part of the frames. published-* are tracks of other groups."
