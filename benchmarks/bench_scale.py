@@ -30,6 +30,7 @@ from scale_recording import make
 STEPS = ("import", "check", "track", "analyse", "evaluate", "report", "export")
 GRID = [(f, c) for c in (3,) for f in (5, 10, 20, 40)] + [(10, 2), (10, 6)]
 GRID_FRAMES = (300, 900)  # the difference of both, so that what every run costs at its start does not count
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 BATCH_FRAMES = 600
 DETECT_MS = 16.0  # CPU ms a view to find animals in a film, of docs/results/film (13 to 20)
 STUDIES = (
@@ -253,26 +254,42 @@ def batches(work: Path) -> dict:
     return found | {"same_files": len(sums) == 1, "frames": BATCH_FRAMES, "load": os.getloadavg()[0]}
 
 
-def beyond(rows: list[dict], steps: float) -> list[str]:
-    """What larger studies cost by the law that fits the grid: ms = a fish^b cameras^c, least squares of logarithms.
-
-    ``steps`` : CPU ms a frame of all commands after `track`, with 10 fish and 3 cameras.
-    """
+def law_of_grid(rows: list[dict]) -> tuple[tuple[float, float, float], str]:
+    """CPU ms a frame as a fish^b cameras^c, by least squares of logarithms, and what it is made of."""
     table = np.array([[1.0, np.log(r["fish"]), np.log(r["cameras"])] for r in rows])
     ms = np.log([r["ms"] for r in rows])
     law, *_ = np.linalg.lstsq(table, ms, rcond=None)
     off = float(np.exp(np.abs(table @ law - ms).max()))
     a, b, c = float(np.exp(law[0])), float(law[1]), float(law[2])
+    return (a, b, c), f"`track` {a:.3g} ms x fish^{b:.2f} x cameras^{c:.2f} a frame, as the rows above within {off:.2f}"
+
+
+def law_of_growth(found: dict, growth: list[dict]) -> tuple[tuple[float, float, float], str]:
+    """The same from a long recording of 10 fish and 3 cameras and from how schools grow (docs/results/joint)."""
+    some = [r for r in growth if 8 <= r["fish"] <= 100]
+    b = float(np.polyfit(np.log([r["fish"] for r in some]), np.log([r["frames"] + r["mending"] for r in some]), 1)[0])
+    ms = 1000 * sum(found["tenths"]) / found["done"]
+    said = (
+        f"`track` {ms:.2f} ms a frame of 10 fish and 3 cameras as measured above, x (fish / 10)^{b:.2f} as of 8 to 100 "
+    )
+    said += "fish in docs/results/joint, and in proportion to the cameras, which was not measured"
+    return (ms / 10**b / 3, b, 1.0), said
+
+
+def beyond(law: tuple[float, float, float], said: str, steps: float) -> list[str]:
+    """What larger studies cost by a law of CPU ms a frame.
+
+    ``steps`` : CPU ms a frame of all commands after `track`, with 10 fish and 3 cameras.
+    """
+    a, b, c = law
     lines = [
-        f"These fit {a:.3g} ms x fish^{b:.2f} x cameras^{c:.2f} a frame, within a factor of {off:.2f}.",
-        "",
         "## Beyond: what to rent",
         "",
-        "Extrapolated, not measured. The model: frames add up (a section costs what the one before it cost); `track` "
-        f"as the law above; check, analyse, evaluate and report together {steps:.2f} ms a frame with 10 fish, in "
-        f"proportion to the fish; finding animals in films {DETECT_MS:g} ms a view (docs/results/film); cores like "
-        "those that measured this, 2 GiB each; recordings side by side, and of one recording only its films: "
-        "its tracks are one core's work. *Overnight* is 12 hours.",
+        "Extrapolated, not measured. The model: frames add up, since a section costs what the one before it cost; "
+        f"{said}; check, analyse, evaluate and report together {steps:.2f} ms a frame with 10 fish, in proportion to "
+        f"the fish; finding animals in films {DETECT_MS:g} ms a view (docs/results/film); on disk 55 bytes a detection "
+        "and 230 a point of a track, films not counted; cores like those that measured this, 2 GiB each; recordings side by side, and of one recording only its films: its tracks are one core's "
+        "work. *Overnight* is 12 hours.",
         "",
         "| study | frames | `track`, core hours | other steps | films, where nothing is detected yet | cores overnight "
         "| memory, GiB | disk, GB |",
@@ -283,7 +300,7 @@ def beyond(rows: list[dict], steps: float) -> list[str]:
         rest = frames * steps * fish / 10 / 3.6e6
         film = frames * cameras * DETECT_MS / 3.6e6
         cores = int(np.ceil((track + rest) / 12)), int(np.ceil((track + rest + film) / 12))
-        disk = frames * fish * (cameras * 55 + 260) / 1e9
+        disk = frames * fish * (cameras * 55 + 230) / 1e9
         lines.append(
             f"| {name}, {fish} fish, {cameras} cameras | {frames:,} | {track:.1f} | {rest:.1f} | {film:.0f} | "
             f"{cores[0]}, with films {cores[1]} | {2 * cores[0]}, with films {2 * cores[1]} | {disk:.0f} |"
@@ -354,9 +371,13 @@ def page(kept: dict, kills: dict) -> str:
         lines += ["## Fish and cameras", "", "| fish | cameras | CPU ms a frame of `track` |", "|---|---|---|"]
         lines += [f"| {r['fish']} | {r['cameras']} | {r['ms']:.2f} |" for r in kept["grid"]]
         lines.append("")
-        last = next(f for f in reversed(longs) if "report" in f)
-        after = sum(last[n]["cpu"] for n in ("check", "analyse", "evaluate", "report"))
-        lines += beyond(kept["grid"], 1000 * after / last["frames"])
+    tracked = [f["track"] for f in longs if "track" in f]
+    whole = [f for f in longs if "report" in f]
+    if whole and ("grid" in kept or tracked):
+        after = sum(whole[-1][n]["cpu"] for n in ("check", "analyse", "evaluate", "report"))
+        growth = json.loads((RESULTS / "joint" / "results.json").read_text())["growth"]["rows"]
+        law = law_of_grid(kept["grid"]) if "grid" in kept else law_of_growth(tracked[-1], growth)
+        lines += beyond(*law, 1000 * after / whole[-1]["frames"])
     if "batch" in kept:
         rows = kept["batch"]
         lines += [f"## Eight recordings of {rows['frames']:,} frames, `batch --steps track`", ""]
