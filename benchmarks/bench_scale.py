@@ -29,9 +29,9 @@ from scale_recording import make
 
 STEPS = ("import", "check", "track", "analyse", "evaluate", "report", "export")
 GRID = [(f, c) for c in (3,) for f in (5, 10, 20, 40)] + [(10, 2), (10, 6)]
-GRID_FRAMES = (300, 900)  # the difference of both, so that what every run costs at its start does not count
+GRID_FRAMES = (800, 2400)  # the difference of both, so that what every run costs at its start does not count
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
-BATCH_FRAMES = 600
+BATCH_FRAMES = 1500
 DETECT_MS = 16.0  # CPU ms a view to find animals in a film, of docs/results/film (13 to 20)
 STUDIES = (
     ("an hour at 60 a second", 216_000, 10, 3),
@@ -288,8 +288,8 @@ def beyond(law: tuple[float, float, float], said: str, steps: float) -> list[str
         "Extrapolated, not measured. The model: frames add up, since a section costs what the one before it cost; "
         f"{said}; check, analyse, evaluate and report together {steps:.2f} ms a frame with 10 fish, in proportion to "
         f"the fish; finding animals in films {DETECT_MS:g} ms a view (docs/results/film); on disk 55 bytes a detection "
-        "and 230 a point of a track, films not counted; cores like those that measured this, 2 GiB each; recordings side by side, and of one recording only its films: its tracks are one core's "
-        "work. *Overnight* is 12 hours.",
+        "and 230 a point of a track, films not counted; cores like those that measured this, 2 GiB each; recordings "
+        "side by side, and of one recording only its films: its tracks are one core's work. *Overnight* is 12 hours.",
         "",
         "| study | frames | `track`, core hours | other steps | films, where nothing is detected yet | cores overnight "
         "| memory, GiB | disk, GB |",
