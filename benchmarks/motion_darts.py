@@ -5,7 +5,8 @@ cruising speed for 5 to 10 frames; exact masks and masks of a detector with fail
 fast start to five after its end, the error of the track that had followed the fish is compared with the triangulation
 of the same detections, their fish given. Onsets are those that ``analyse`` finds in the tracks; what it finds in that
 triangulation, and in the exact positions, tells what the detections and what the finder make of them. Seeds of ``tune``
-were looked at while the tracker was written, those of ``report`` only to report.
+were looked at while the tracker was written, those of ``report`` only to report: seeds 3000, 4000, 5000 and 6000 and
+their nineteen successors were such once, and what they showed was mended.
 """
 
 import time
@@ -27,7 +28,10 @@ from trackfish3d.synfish.school import School, Water, simulate_school
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-SEEDS = {"tune": (*range(1000, 1040), *range(4000, 4020), *range(5000, 5020)), "report": range(6000, 6020)}
+SEEDS = {
+    "tune": (*range(1000, 1040), *range(4000, 4020), *range(5000, 5020), *range(6000, 6020)),
+    "report": range(7000, 7020),
+}
 FRAMES, FPS = 240, 200.0
 BEFORE, AFTER = 10, 5  # frames
 APART = 25  # frames from a start to the one before of the same fish; `analyse` takes what is nearer for one

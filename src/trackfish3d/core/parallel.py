@@ -10,6 +10,8 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
+from .errors import TrackFishError
+
 _LOOK_S = 1.0  # seconds between two looks whether the parent is still there
 
 
@@ -27,9 +29,13 @@ def worker_pool(
     initializer : called first in each of them.
     initargs : what it is called with.
     """
-    return ProcessPoolExecutor(
-        workers, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(), initializer, initargs)
-    )
+    try:
+        return ProcessPoolExecutor(
+            workers, mp_context=_Context(), initializer=_begin, initargs=(os.getpid(), initializer, initargs)
+        )
+    except OSError as error:  # a broken pipe would end the program without a word
+        why = error.strerror or type(error).__name__
+        raise TrackFishError(f"the system lets no process work beside this one ({why}); give --workers 1") from None
 
 
 class _Process(SpawnProcess):

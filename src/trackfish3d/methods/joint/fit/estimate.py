@@ -40,7 +40,7 @@ _RELAXED = 1.8  # steps of expectation-maximisation are short
 _CLIPPED = 0.95  # share of misfits that are taken as they are
 _WILD = 0.999  # share of misfits that are not wild, were they Gaussian
 _MANY_WILD = 0.05  # share of wild ones that is too large for a few wrong detections
-_APART = (3.0, 4.0)  # times the usual noise: from none to all of it is believed ...
+_APART = (4.0, 6.0)  # times the usual noise: from none to all of it is believed ...
 _BETTER = (6.0, 8.0)  # ... and so many times less of it, as the view that decides alone shows no misfit
 _MOST_MEETINGS = 400  # rows of three views that cameras are judged by
 _PRIOR = 20.0  # detections' worth of the first model that a count starts from
@@ -166,7 +166,7 @@ def climb(value: Callable[[int], float], most: int) -> int:
 def apart(scale: Array) -> Array:
     """Scales (C,) of cameras over the usual one where they clearly differ from it, 1 elsewhere.
 
-    Centroids of one body err alike in several views, so that a camera which disagrees with two others by two or three
+    Centroids of one body err alike in several views, so that a camera which disagrees with two others by three or four
     times their noise may be the right one. Where three leaning centroids disagree, the one that weighs most is missed
     by nobody and weighs more for it, so that a camera which is better than the others must be so by more.
     """
