@@ -12,8 +12,9 @@ import pytest
 
 import trackfish3d as tf
 from trackfish3d.cli.app import main
+from trackfish3d.core import parallel
 from trackfish3d.core.compiling import _private_folder
-from trackfish3d.core.errors import InputError
+from trackfish3d.core.errors import InputError, TrackFishError
 from trackfish3d.core.files import atomic_path
 from trackfish3d.core.lock import LOCK, locked
 
@@ -182,3 +183,12 @@ def test_matplotlib_is_quiet_without_a_home(tmp_path):
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert made.stderr == ""
     assert made.stdout.startswith(str(tmp_path))
+
+
+def test_where_no_process_can_be_started_it_is_said(monkeypatch):
+    def refused(*_, **__):
+        raise BrokenPipeError(32, "Broken pipe")  # of multiprocessing's own helper, and an end without a word for typer
+
+    monkeypatch.setattr(parallel, "ProcessPoolExecutor", refused)
+    with pytest.raises(TrackFishError, match=r"no process work beside this one \(Broken pipe\); give --workers 1"):
+        parallel.worker_pool(2)
