@@ -9,8 +9,9 @@ from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Recording
 from trackfish3d.synfish.recording_difficulty import difficulty
+from trackfish3d.synfish.rigs import common_point, paper_rig
 from trackfish3d.synfish.scenes import benchmark_scenes, paper_audit, write_scene
-from trackfish3d.synfish.school import school_statistics
+from trackfish3d.synfish.school import BlockedSchoolError, Water, school_statistics, simulate_school
 
 FILES = ("cameras.toml", "detections.parquet", "recording.toml", "truth.parquet")
 
@@ -215,3 +216,15 @@ def test_a_thousand_fish_become_a_recording(tmp_path):
     assert len(np.unique(Recording.open(tmp_path / "k").truth.identity)) == 1000
     nearest = float(result.stdout.split("nearest bodies ")[1].split()[0])
     assert nearest >= 0
+
+
+def test_a_school_whose_fish_block_each_other_is_drawn_again():
+    (scene,) = benchmark_scenes(["test3"])
+    rig = paper_rig(scene.rig)
+    half = np.array([scene.spread[0], scene.spread[0], scene.spread[1]])
+    with pytest.raises(BlockedSchoolError, match="block each other"):
+        simulate_school(
+            scene.settings(), Water.around(common_point(rig), half), scene.fish, scene.frames, scene.seed + 2000
+        )
+    school, _ = scene.build(2)
+    np.testing.assert_array_equal(school.position, scene.build(2)[0].position)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,15 @@ from .observe import observe
 from .pose_detector import see_parts, true_poses
 from .presets import SchoolSettings, preset
 from .rigs import common_point, paper_rig
-from .school import School, Water, simulate_school
+from .school import BlockedSchoolError, School, Water, simulate_school
 
 PRESET = "milling"
 FPS = 30.0
 POSE = "pose"  # a detector of bodies with parts
 EDITIONS = (1, 2)
 EDITION = 2
+DRAWS = 10  # of a school whose fish block each other
+OTHER_DRAW = 1_000_000  # between the seeds of two draws; offsets are thousands
 
 
 class Scene(Settings):
@@ -66,12 +69,23 @@ class Scene(Settings):
         return cohesive(self.length, self.speed, self.cohesion)
 
     def build(self, seed_offset: int = 0) -> tuple[School, CameraRig]:
-        """Simulate the school of this scene; another ``seed_offset`` gives another school of the same kind."""
+        """Simulate the school of this scene; another ``seed_offset`` gives another school of the same kind.
+
+        A school that keeps close may end up in a corner where its fish block each other; then it is drawn again.
+        """
         rig = paper_rig(self.rig)
         half = np.array([self.spread[0], self.spread[0], self.spread[1]])
         water = Water.around(common_point(rig), half)
         seed = self.seed + 1000 * seed_offset
-        return simulate_school(self.settings(), water, self.fish, self.frames, seed, self.abnormal), rig
+
+        def drawn(draw: int) -> School:
+            one = seed + draw * OTHER_DRAW
+            return simulate_school(self.settings(), water, self.fish, self.frames, one, self.abnormal)
+
+        for draw in range(DRAWS - 1):
+            with suppress(BlockedSchoolError):
+                return drawn(draw), rig
+        return drawn(DRAWS - 1), rig
 
 
 def cohesive(length: float, speed: float, cohesion: float) -> SchoolSettings:

@@ -98,6 +98,10 @@ def check_room(fish: int, length: float, water: Water) -> None:
         )
 
 
+class BlockedSchoolError(InputError):
+    """The fish of this draw block each other; another draw of the same school may not."""
+
+
 def _check_pace(pace: np.ndarray, resting: np.ndarray, length: float) -> None:
     """Refuse a school whose fish block each other; ``pace`` (T, N) is speed over cruising speed, ``resting`` bool."""
     swimming = pace[~resting]
@@ -105,7 +109,7 @@ def _check_pace(pace: np.ndarray, resting: np.ndarray, length: float) -> None:
         return
     blocked = float((swimming < 0.1).mean())
     if swimming.mean() < PACE_MIN or blocked > BLOCKED_MAX:
-        raise InputError(
+        raise BlockedSchoolError(
             f"the tank is too small for the school: {pace.shape[1]} fish of length {length:.2f} block each other "
             f"({100 * swimming.mean():.0f} % of their cruising speed, {100 * blocked:.0f} % stand still): fewer or "
             "shorter fish, or a larger volume"
