@@ -10,7 +10,7 @@ from trackfish3d.cameras import CameraRig, Interface
 from trackfish3d.methods.joint.arguments import Columns, Lines, PairOdds
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.tracklets.deciding import crowded, with_pairing, worth
-from trackfish3d.methods.joint.tracklets.evidence import ASTRAY, Gaps, gap_ratio, ray_gaps, spreads
+from trackfish3d.methods.joint.tracklets.evidence import ASTRAY, FAR, Gaps, gap_ratio, ray_gaps, spreads
 from trackfish3d.methods.joint.tracklets.linking import link_views
 from trackfish3d.methods.joint.tracklets.pairing import WINDOW, Leads, best_other, looked_up, others
 from trackfish3d.synfish.rigs import random_rig
@@ -41,7 +41,7 @@ def test_gaps_of_one_animal_are_as_wide_as_the_noise_makes_them(water):
     camera = np.tile(np.arange(2), draws)
     pixel = np.stack([c.project(place) for c in rig], axis=1).reshape(-1, 2)
     columns = columns_of(camera, pixel + NOISE * rng.standard_normal(pixel.shape))
-    gaps = ray_gaps(2 * np.arange(draws + 1), columns, lines_of(rig, columns), spreads(rig, columns))
+    gaps = ray_gaps(2 * np.arange(draws + 1), columns, lines_of(rig, columns), spreads(rig, columns), FAR)
     assert len(gaps.first) == draws
     assert np.mean(gaps.off) == pytest.approx(0.0, abs=4 / np.sqrt(draws))
     assert np.mean(gaps.off**2) == pytest.approx(1.0, abs=4 * np.sqrt(2 / draws))
@@ -49,7 +49,7 @@ def test_gaps_of_one_animal_are_as_wide_as_the_noise_makes_them(water):
 
 def test_no_single_frame_speaks_against_a_pair_by_more_than_tracklets_go_astray():
     off = np.concatenate([np.linspace(0, 3, 20), np.linspace(50, 5000, 200)])
-    ratio = gap_ratio(Gaps(np.zeros(220, np.int64), np.ones(220, np.int64), off, np.full(220, 0.01)))
+    ratio = gap_ratio(Gaps(np.zeros(220, np.int64), np.ones(220, np.int64), off, np.full(220, 0.01), 0.01 * off))
     assert ratio.min() >= np.log(ASTRAY) - 1e-9
     assert (ratio[:5] > 3).all()
     assert (np.diff(ratio[:20]) < 0).all()

@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from ....cameras.rig import CameraRig
 from ....core.compiled import inner, kernel
+from ....maths.order import doubled
 from ..arguments import Array, Columns, Ints, Lines
 from ..kernels import TAIL_SCALE, TAIL_SHARE
 
 ASTRAY = 0.03  # share of a tracklet's detections that are of another animal
+FAR = 15.0  # deviations: rays that pass farther apart speak against a pair as much as any can
+_SAMPLE = 20000  # gaps by which the usual one is known
+_ROOM = 1024
 _STEP = 0.5  # px to either side, of derivatives
 
 
@@ -31,13 +35,14 @@ class Spread(NamedTuple):
 class Gaps(NamedTuple):
     """Pairs (P,) of detections of a frame in two views: first, second, and the gap of their rays in deviations.
 
-    ``deviation`` : of the gap, world units.
+    ``deviation`` : (P,) of the gap, world units. ``usual`` : (S,) gaps of some of all pairs, near or not.
     """
 
     first: Ints
     second: Ints
     off: Array
     deviation: Array
+    usual: Array
 
 
 def spreads(rig: CameraRig, columns: Columns) -> Spread:
@@ -56,27 +61,40 @@ def spreads(rig: CameraRig, columns: Columns) -> Spread:
 
 
 @kernel
-def ray_gaps(offsets: Ints, columns: Columns, lines: Lines, spread: Spread) -> Gaps:
-    """Gaps of the rays of all pairs of detections of a frame in two views; none where rays are parallel or behind."""
-    room = 0
+def ray_gaps(offsets: Ints, columns: Columns, lines: Lines, spread: Spread, far: float) -> Gaps:
+    """Gaps of the rays of pairs of detections of a frame in two views, up to ``far`` deviations."""
+    total = 0
     for f in range(offsets.shape[0] - 1):
-        for i in range(offsets[f], offsets[f + 1]):
-            for j in range(i + 1, offsets[f + 1]):
-                room += lines.camera[i] != lines.camera[j]
-    out = Gaps(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
-    count = 0
+        total += (offsets[f + 1] - offsets[f]) ** 2 // 2
+    every = 1 + total // _SAMPLE
+    first, second, off, deviation = (
+        np.empty(_ROOM, np.int64),
+        np.empty(_ROOM, np.int64),
+        np.empty(_ROOM),
+        np.empty(_ROOM),
+    )
+    usual = np.empty(2 + total // every)
+    count = seen = some = 0
     for f in range(offsets.shape[0] - 1):
         for i in range(offsets[f], offsets[f + 1]):
             for j in range(i + 1, offsets[f + 1]):
                 if lines.camera[i] == lines.camera[j]:
                     continue
                 gap, variance = _gap(lines, spread, columns.noise, i, j)
-                if variance > 0.0:
-                    out.first[count], out.second[count] = i, j
-                    out.deviation[count] = math.sqrt(variance)
-                    out.off[count] = gap / out.deviation[count]
-                    count += 1
-    return Gaps(out.first[:count], out.second[:count], out.off[:count], out.deviation[:count])
+                if variance <= 0.0:
+                    continue
+                seen += 1
+                if seen % every == 0:
+                    usual[some] = gap
+                    some += 1
+                if gap * gap > far * far * variance:
+                    continue
+                if count == off.shape[0]:
+                    first, second, off, deviation = doubled(first), doubled(second), doubled(off), doubled(deviation)
+                first[count], second[count], deviation[count] = i, j, math.sqrt(variance)
+                off[count] = gap / deviation[count]
+                count += 1
+    return Gaps(first[:count], second[:count], off[:count], deviation[:count], usual[:some])
 
 
 @inner
@@ -115,7 +133,7 @@ def gap_ratio(gaps: Gaps) -> Array:
     logarithm of their share.
     """
     gap = gaps.off * gaps.deviation
-    wide = 1.4826 * float(np.median(np.abs(gap)))
+    wide = 1.4826 * float(np.median(np.abs(gaps.usual)))
     near = _log_normal(gaps.off) + math.log(1.0 - TAIL_SHARE)
     far = _log_normal(gaps.off / TAIL_SCALE) + math.log(TAIL_SHARE / TAIL_SCALE)
     ratio = np.logaddexp(near, far) - np.log(gaps.deviation) - _log_normal(gap / wide) + math.log(wide)

@@ -5,6 +5,7 @@ is worth: where nobody else comes into question, agreement proves little, and wh
 meets in this frame is most likely chance.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ....cameras.rig import CameraRig
 from ....core.compiled import kernel
 from ..arguments import NO_ODDS, Array, Columns, Ints, Lines, PairOdds
-from .evidence import Gaps, gap_ratio, ray_gaps, spreads
+from .evidence import ASTRAY, FAR, gap_ratio, ray_gaps, spreads
 from .linking import link_views
 
 WINDOW = 30  # frames before and after a pair that tell of it: a tracklet may be of two animals far from it
@@ -45,21 +46,23 @@ def tracklet_leads(
     columns, lines : detections of all frames and their rays.
     more : further log-likelihood ratios of pairs.
     """
-    gaps = ray_gaps(offsets, columns, lines, spreads(rig, columns))
+    gaps = ray_gaps(offsets, columns, lines, spreads(rig, columns), FAR)
     if not len(gaps.first):
         return Leads(gaps.first, gaps.second, gaps.first, gaps.off)
-    ratio, near = gap_ratio(gaps), np.abs(gaps.off) < NEAR
+    ratio = gap_ratio(gaps) + looked_up(more, gaps.first, gaps.second)
     label = link_views(columns, offsets, frames, len(rig))
-    pair = label[gaps.first] * (int(label.max()) + 1) + label[gaps.second]
-    meeting = np.unique(pair[near])  # most tracklets never meet, and need no more than this
-    if not len(meeting):
-        return Leads(gaps.first[:0], gaps.second[:0], gaps.first[:0], gaps.off[:0])
-    place = np.minimum(np.searchsorted(meeting, pair), len(meeting) - 1)
-    kept = meeting[place] == pair
-    gaps, pair, ratio, near = Gaps(*(x[kept] for x in gaps)), place[kept].astype(np.int64), ratio[kept], near[kept]
-    ratio += looked_up(more, gaps.first, gaps.second)
-    total, count = others(pair, np.repeat(frames, np.diff(offsets))[gaps.first], ratio)
-    first, second, evidence = gaps.first[near], gaps.second[near], (total * LASTING / (count + LASTING))[near]
+    moment = np.repeat(np.arange(len(frames)), np.diff(offsets))
+    begin, end = np.full(int(label.max()) + 1, len(frames)), np.zeros(int(label.max()) + 1, np.int64)
+    np.minimum.at(begin, label, moment)
+    np.maximum.at(end, label, moment)
+    one, other, now = label[gaps.first], label[gaps.second], moment[gaps.first]
+    pair = np.unique(one * len(begin) + other, return_inverse=True)[1].astype(np.int64)
+    total, listed = others(pair, now, ratio)
+    shared = np.minimum(np.minimum(end[one], end[other]), now + WINDOW) + 1
+    shared -= np.maximum(np.maximum(begin[one], begin[other]), now - WINDOW)
+    total += (shared - 1 - listed) * math.log(ASTRAY)  # frames in which their rays are far apart
+    near = np.abs(gaps.off) < NEAR
+    first, second, evidence = gaps.first[near], gaps.second[near], (total * LASTING / (shared - 1 + LASTING))[near]
     rival = np.maximum(best_other(first, evidence), best_other(second, evidence))
     return Leads(first, second, pair[near], evidence - np.maximum(rival, 0.0))
 
@@ -79,9 +82,9 @@ def tracklet_odds(
 
 
 def others(pair: Ints, frame: Ints, ratio: Array) -> tuple[Array, Ints]:
-    """Sum of the ratios (P,) of other frames, up to `WINDOW` away, in which the same tracklets meet, and how many.
+    """Sum of the ratios (P,) of other frames, up to `WINDOW` away, in which the same tracklets are listed; how many.
 
-    pair, frame : (P,) number of the two tracklets, from 0, and frame.
+    pair, frame : (P,) number of the two tracklets, from 0, and of the frame.
     """
     moment = pair * (int(np.ptp(frame)) + 2 * WINDOW + 2) + frame - int(frame.min()) + WINDOW
     order = np.argsort(moment, kind="stable")
