@@ -99,8 +99,7 @@ expect. Recall and precision of masks (IoU 0.5, every second frame, any fish of 
 CPU time a view, decoding included, one thread, mean of the three views. Schools are edition:scene:offset; constants
 were chosen on train schools. [Difficult films](difficult.md).
 
-Goals: masks 0.985 / 0.99 of 8 fish and 0.95 / 0.97 of 16, MOTA 99 and 98.5, 30 fish 93, 10 ms a view. Rows with a star
-were measured with the code before the defences against difficult films.
+Goals: masks 0.985 / 0.99 of 8 fish and 0.95 / 0.97 of 16, MOTA 99 and 98.5, 30 fish 93, 10 ms a view.
 """
 COLUMNS = ("school", "fish", "look", "recall", "precision", "MOTA", "IDF1", "switches", "ms")
 RULE = "|---|---:|---|" + 6 * "---:|"
@@ -111,8 +110,7 @@ def write_report(out: Path, results: dict[str, Any]) -> None:
     lines = [HEAD.format(frames=results["frames"])]
     lines += [_row(COLUMNS), RULE]
     groups: dict[tuple[str, str, int], list[list[float]]] = {}
-    for known, entry in sorted(results["schools"].items()):
-        name = known + "*" * bool(entry.get("earlier"))
+    for name, entry in sorted(results["schools"].items()):
         for k, look in enumerate(entry["looks"]):
             what = "first" if k == 0 else "again" if k == 1 else f"again, {k}"
             m, t = look["masks"], look["tracks"]
