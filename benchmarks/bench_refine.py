@@ -248,7 +248,8 @@ def page(results):
             f"| {r['mota']:.1f} | {r['mota_true']:.1f} | {r['mota_clean']:.1f} | {r['cpu']:.0f} |"
             for r in results[key]
         ]
-        lines += ["", GOAL, ""]
+        left = [name for name in SCENES if name not in {r["scene"] for r in results[key]}]
+        lines += ["", *([f"Not run: {', '.join(left)}.", ""] if left else []), GOAL, ""]
     if "sunk" in results:
         found = ", ".join(f"{r['found_cm']:+.3f}" for r in results["sunk"])
         lines += [
