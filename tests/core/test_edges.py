@@ -192,3 +192,12 @@ def test_where_no_process_can_be_started_it_is_said(monkeypatch):
     monkeypatch.setattr(parallel, "ProcessPoolExecutor", refused)
     with pytest.raises(TrackFishError, match=r"no process work beside this one \(Broken pipe\); give --workers 1"):
         parallel.worker_pool(2)
+
+
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"pipe\.csv: is no file that can be replaced"), atomic_path(pipe):
+        pass
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

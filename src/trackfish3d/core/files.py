@@ -35,6 +35,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder; name a file")
+        if path.exists() and not path.is_file():  # a device or a pipe, which a rename would take away from everybody
+            raise InputError(f"{path}: is no file that can be replaced; name another")
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
         begin = f"{_hidden(path)}{os.getpid()}."
