@@ -109,12 +109,6 @@ def _circling(place: Place, speed: float, times: int = 1) -> int:
     return len(np.unique(np.asarray(pq.read_table(place.folder / "fast" / "tracks.parquet")["track"])))
 
 
-def _side_files(place: Place) -> bool:
-    """Tracks under another name leave the suspects of the first ones alone."""
-    place.do("track school").do("track school --method hungarian --out school/h.csv")
-    return (place.folder / "school" / "suspects.csv").exists()
-
-
 def _scored_together(place: Place) -> bool:
     """Two recordings with truth inside are each scored against their own."""
     place.do("track school")
@@ -174,7 +168,6 @@ FACTS: dict[str, tuple[str, Callable[[Place], bool]]] = {
     "H1": ("a camera called `..` is refused", _renamed),
     "H1, labels": ("labels made by hand survive `detect --train`", _marked),
     "H1, links": ("`detect` does not empty the folder that a link leads to", _linked),
-    "H1, side files": ("`track --method hungarian --out h.csv` leaves `suspects.csv` alone", _side_files),
     "H2, frames": ("frames below zero are tracked as others are", _below_zero),
     "H2, speed": ("one animal at 3 body lengths a frame is one track", lambda p: _circling(p, 3.0) == 1),
     "H2, twice": ("every detection given twice is one animal", lambda p: _circling(p, 0.3, 2) == 1),
