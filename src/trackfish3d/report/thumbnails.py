@@ -13,6 +13,7 @@ from ..recordings import Recording
 PER_CAMERA = 10
 WIDTH = 720
 BUDGET = 3_000_000  # bytes of JPEG over all cameras
+_PNG = b"\x89PNG\r\n\x1a\n"
 LOOKED_WIDTH = 960
 COUNTS = ("added", "removed", "moved", "kept")
 LOOK_AHEAD = 60  # frames decoded after a key frame to come close to the frame wanted
@@ -96,7 +97,9 @@ def _jpeg(recording: Recording, name: str) -> bytes:
     path = inside(recording.folder, "preview", name)
     if path.is_symlink():
         raise InputError(f"{path}: is a link; previews are files")
-    with Image.open(path) as drawn:
+    if not path.read_bytes().startswith(_PNG):
+        raise InputError(f"{path}: is not a PNG")
+    with Image.open(path, formats=("PNG",)) as drawn:
         picture = drawn.convert("RGB").crop((0, 0, drawn.width, drawn.height // 2))
     picture.thumbnail((LOOKED_WIDTH, 4 * LOOKED_WIDTH))
     out = io.BytesIO()
