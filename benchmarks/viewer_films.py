@@ -96,16 +96,24 @@ def bench_frames(folder: Path) -> dict[str, Any]:
     return {"random frames": checked, "bursts of quick scrubs": scrubs, "views": 2, "wrong": wrong}
 
 
+# The player asks whether a frame is ready before it goes on: what was drawn and ready then was shown. Four seconds, because
+# the films last five.
 PLAYED = """() => new Promise(done => {
   const shown = new Set();
+  const ready = trackfish.ready;
+  trackfish.ready = () => {
+    const is = ready();
+    if (is && trackfish.drawn === trackfish.frame) shown.add(trackfish.frame);
+    return is;
+  };
   const began = performance.now();
   trackfish.speed = 1;
   document.querySelector("#play").click();
   const look = () => {
-    if (trackfish.ready() && trackfish.drawn === trackfish.frame) shown.add(trackfish.frame);
     const gone = performance.now() - began;
-    if (gone < 8000) return requestAnimationFrame(look);
+    if (gone < 4000) return requestAnimationFrame(look);
     document.querySelector("#play").click();
+    trackfish.ready = ready;
     done((1000 * shown.size) / gone);
   };
   requestAnimationFrame(look);
