@@ -96,8 +96,8 @@ def bench_frames(folder: Path) -> dict[str, Any]:
     return {"random frames": checked, "bursts of quick scrubs": scrubs, "views": 2, "wrong": wrong}
 
 
-# The player asks whether a frame is ready before it goes on: what was drawn and ready then was shown. Four seconds, because
-# the films last five.
+# The player asks whether a frame is ready before it goes on: what was drawn and ready then was shown. Four seconds,
+# because the films last five.
 PLAYED = """() => new Promise(done => {
   const shown = new Set();
   const ready = trackfish.ready;
