@@ -14,6 +14,26 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 
 MOST_PARTS = 1000
+COCO_PARTS = (
+    "nose",
+    "left_eye",
+    "right_eye",
+    "left_ear",
+    "right_ear",
+    "left_shoulder",
+    "right_shoulder",
+    "left_elbow",
+    "right_elbow",
+    "left_wrist",
+    "right_wrist",
+    "left_hip",
+    "right_hip",
+    "left_knee",
+    "right_knee",
+    "left_ankle",
+    "right_ankle",
+)
+"""The seventeen parts of a person in COCO's order, which most networks of poses have."""
 _SIDE = re.compile(r"(?P<before>^|.*?[^a-z])(?P<side>left|right|l|r)(?P<after>$|[^a-z].*)", re.IGNORECASE)
 _JOINED = re.compile(r"^(?P<side>[Ll]eft|[Rr]ight|[LR])(?P<after>[A-Z].*)$")
 _ENDING = re.compile(r"^(?P<before>.*[a-z0-9])(?P<side>Left|Right|[LR])$")

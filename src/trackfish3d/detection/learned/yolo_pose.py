@@ -8,29 +8,9 @@ from pydantic import Field
 
 from ...core.errors import InputError
 from ...media.video import Video
-from ...recordings.skeleton import Skeleton
+from ...recordings.skeleton import COCO_PARTS, Skeleton
 from ..base import FrameDetections
 from .yolo import YoloDetector, YoloSettings
-
-_PERSON = (
-    "nose",
-    "left_eye",
-    "right_eye",
-    "left_ear",
-    "right_ear",
-    "left_shoulder",
-    "right_shoulder",
-    "left_elbow",
-    "right_elbow",
-    "left_wrist",
-    "right_wrist",
-    "left_hip",
-    "right_hip",
-    "left_knee",
-    "right_knee",
-    "left_ankle",
-    "right_ankle",
-)
 
 
 class YoloPoseSettings(YoloSettings):
@@ -82,6 +62,6 @@ def _names(settings: YoloPoseSettings, count: int, known: Any, classes: dict[int
     named = known.get(0) if isinstance(known, dict) else None
     if isinstance(named, (list, tuple)) and len(named) == count and len(set(map(str, named))) == count:
         return Skeleton(tuple(map(str, named))).parts
-    if count == len(_PERSON) and list(classes.values()) == ["person"]:
-        return _PERSON
+    if count == len(COCO_PARTS) and list(classes.values()) == ["person"]:
+        return COCO_PARTS
     return tuple(f"part_{k}" for k in range(count))

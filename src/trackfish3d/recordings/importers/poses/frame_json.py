@@ -8,6 +8,7 @@ import numpy as np
 
 from ....core.files import read_text
 from ...detections import Detections
+from ...skeleton import COCO_PARTS
 from .._file import DetectionFile, camera_in_path, last_number
 from ..keypoints import Poses, detections_from_poses
 
@@ -37,25 +38,6 @@ _BODY_25 = (
     "right_toe",
     "right_small_toe",
     "right_heel",
-)
-_COCO_17 = (
-    "nose",
-    "left_eye",
-    "right_eye",
-    "left_ear",
-    "right_ear",
-    "left_shoulder",
-    "right_shoulder",
-    "left_elbow",
-    "right_elbow",
-    "left_wrist",
-    "right_wrist",
-    "left_hip",
-    "right_hip",
-    "left_knee",
-    "right_knee",
-    "left_ankle",
-    "right_ankle",
 )
 
 
@@ -91,7 +73,7 @@ def read_frame_json(file: DetectionFile) -> Detections:
     odd = next((k for k, p in enumerate(points) if len(p) != count), None)
     if odd is not None:
         raise file.fail(f"frame {frames[odd]} has an instance of {len(points[odd])} parts, the first has {count}")
-    names = {25: _BODY_25, 17: _COCO_17}.get(count, tuple(f"part_{k}" for k in range(count)))
+    names = {25: _BODY_25, 17: COCO_PARTS}.get(count, tuple(f"part_{k}" for k in range(count)))
     cube = np.stack(points)
     cube[(cube[..., 2] <= 0) & (cube[..., :2] == 0).all(-1)] = np.nan
     where = np.array(frames, dtype=np.int64), np.array(cameras, dtype=np.int64)
