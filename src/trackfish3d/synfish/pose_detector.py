@@ -126,9 +126,13 @@ def see_parts(
 
 
 def _followed(
-    rng: np.random.Generator, detections: Detections, owner: np.ndarray, middle: np.ndarray, size: np.ndarray,
+    rng: np.random.Generator,
+    detections: Detections,
+    owner: np.ndarray,
+    middle: np.ndarray,
+    size: np.ndarray,
     failures: Failures,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Numbers (N,) of the 2D tracks that a tool makes of detections of owners (N,), in each camera alone.
 
     middle : (C, T, fish, 2) px. size : (C, T, fish) px.

@@ -49,10 +49,15 @@ def read_sleap(file: DetectionFile) -> Detections:
     return detections_from_poses(
         file,
         Poses(
-            labels.parts, labels.frame, cameras[labels.video], labels.points, labels.scores, labels.edges,
+            labels.parts,
+            labels.frame,
+            cameras[labels.video],
+            labels.points,
+            labels.scores,
+            labels.edges,
             tracklet=tracklet,
         ),
-    )  # fmt: skip
+    )
 
 
 def load_labels(path: Path) -> Labels:

@@ -96,10 +96,15 @@ def rested(school: School, conditions: Conditions) -> School:
         return out
 
     return replace(
-        school, position=held(school.position), heading=held(school.heading), speed=held(school.speed, 0.0),
-        yaw_rate=held(school.yaw_rate, 0.0), beat=held(school.beat), starting=held(school.starting, 0.0),
+        school,
+        position=held(school.position),
+        heading=held(school.heading),
+        speed=held(school.speed, 0.0),
+        yaw_rate=held(school.yaw_rate, 0.0),
+        beat=held(school.beat),
+        starting=held(school.starting, 0.0),
         resting=held(school.resting, 1.0),
-    )  # fmt: skip
+    )
 
 
 class Weather:

@@ -174,9 +174,18 @@ class Renderer:
         glass = self._frame[behind]
         kernels.paint_fish(pixels, self._mesh.triangles, boxes, owner, near, attributes, self._paint)
         kernels.shade_fish(
-            boxes, owner, near, self._paint, shade, self._frame, self._water, self._clear_at,
-            self._reach, self._texture, time,
-        )  # fmt: skip
+            boxes,
+            owner,
+            near,
+            self._paint,
+            shade,
+            self._frame,
+            self._water,
+            self._clear_at,
+            self._reach,
+            self._texture,
+            time,
+        )
         if len(glass):
             self._frame[behind] = glass + weather.conditions.mirror * (self._frame[behind] - glass)
         self._splat(frame)

@@ -115,9 +115,13 @@ def judged(
 
 
 def _swaps(
-    obs: Observations, paths: Trajectories, forth: Filtered, back: Filtered, model: TrackingModel,
+    obs: Observations,
+    paths: Trajectories,
+    forth: Filtered,
+    back: Filtered,
+    model: TrackingModel,
     settings: JointSettings,
-) -> Swaps:  # fmt: skip
+) -> Swaps:
     """Moments at which two tracks may be exchanged, by their motion and by the tool's own tracks, if it gave any."""
     found = find_swaps(paths, forth, back, model, settings)
     return ToolTracks(obs, paths).swapped(found, model.body_length) if len(obs.tracklet) else found
@@ -185,9 +189,20 @@ def darts_of(
 ) -> Array:
     """(N,) variances of acceleration in the step to each row, larger in darts."""
     found: Array = find_darts(
-        paths.begin, paths.frame, paths.state, lines, obs.u, obs.v, obs.noise, paths.members, model.acceleration**2,
-        model.velocity**2, model.body_length**2, settings.dart_share, model.dart**2,
-    )  # fmt: skip
+        paths.begin,
+        paths.frame,
+        paths.state,
+        lines,
+        obs.u,
+        obs.v,
+        obs.noise,
+        paths.members,
+        model.acceleration**2,
+        model.velocity**2,
+        model.body_length**2,
+        settings.dart_share,
+        model.dart**2,
+    )
     return found
 
 
