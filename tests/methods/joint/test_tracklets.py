@@ -83,7 +83,7 @@ def test_sums_over_other_frames_and_best_rivals_are_those_of_a_loop():
     pair = np.unique(pair, return_inverse=True)[1]
     total, count = others(pair, frame, ratio)
     key = rng.integers(0, 80, n)
-    best = best_other(key, ratio)
+    best = best_other(key, ratio, 80)
     for k in range(n):
         near = (pair == pair[k]) & (np.abs(frame - frame[k]) <= WINDOW) & (np.arange(n) != k)
         assert count[k] == near.sum()

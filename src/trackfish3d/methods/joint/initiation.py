@@ -33,6 +33,7 @@ class _Point(NamedTuple):
     x, P : (3,), (3, 3) position and covariance after both detections.
     pixel, J, seen : (C, 2), (C, 2, 3), (C,).
     third : (_MOST_THIRD,) detections of a third view that fit.
+    origin, direction, normal, right : (2, 3), (2, 3), (3, 3), (3,) room for two rays and the equations of their point.
     """
 
     start: Array
@@ -42,6 +43,10 @@ class _Point(NamedTuple):
     J: Array
     seen: Flags
     third: Ints
+    origin: Array
+    direction: Array
+    normal: Array
+    right: Array
 
 
 @kernel
@@ -74,7 +79,9 @@ def initiate(
     n_views, n = rig.packed.shape[0], readings.u.shape[0]
     pixel, J, seen = np.empty((n_views, 2)), np.empty((n_views, 2, 3)), np.empty(n_views, np.bool_)
     third = np.empty(_MOST_THIRD, np.int64)
-    point = _Point(np.empty(3), np.empty(3), np.empty((3, 3)), pixel, J, seen, third)
+    origin, direction, normal, right = np.empty((2, 3)), np.empty((2, 3)), np.empty((3, 3)), np.empty(3)
+    start, x, P = np.empty(3), np.empty(3), np.empty((3, 3))
+    point = _Point(start, x, P, pixel, J, seen, third, origin, direction, normal, right)
     camera, begin, last = lines.camera, readings.begin, out.weight.shape[0] - 1
     count = 0
     for i in range(n):
@@ -104,11 +111,11 @@ def initiate(
 @inner
 def _meet(rig: Rig, lines: Lines, readings: Readings, i: int, j: int, gate: float, point: _Point) -> bool:
     """Find where two rays meet, and whether both cameras see that point near their detections; fills point."""
-    origin, direction = np.empty((2, 3)), np.empty((2, 3))
+    origin, direction = point.origin, point.direction
     for k in range(3):
         origin[0, k], direction[0, k] = lines.origin[i, k], lines.direction[i, k]
         origin[1, k], direction[1, k] = lines.origin[j, k], lines.direction[j, k]
-    x, y, z, _, ok = nearest_to_rays(origin, direction, 0, 2, np.empty((3, 3)), np.empty(3))
+    x, y, z, _, ok = nearest_to_rays(origin, direction, 0, 2, point.normal, point.right)
     if not ok:
         return False
     point.start[0], point.start[1], point.start[2] = x, y, z

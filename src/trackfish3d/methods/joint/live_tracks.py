@@ -63,7 +63,9 @@ class LiveTracks:
         )
 
     def take(self, rows: Flags | Ints) -> "LiveTracks":
-        """Return these tracks."""
+        """Return these tracks; themselves where all stay."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         return LiveTracks(*(getattr(self, k)[rows] for k in self.__dataclass_fields__))
 
     def join(self, other: "LiveTracks") -> "LiveTracks":

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...cameras.rig import CameraRig
 from ...recordings.detections import Detections
 from .arguments import NO_BOXES, NO_ODDS, Columns, Lines, PairOdds, Readings, Rig
-from .bodies.kind import VISIBLE
+from .bodies.kind import VISIBLE, WHOLE
 from .bodies.shape import outlines
 from .bodies.sides import may_be_covered
 from .bodies.silhouettes import silhouette_odds
@@ -69,7 +69,7 @@ class Observations:
         box = np.column_stack([detections.x1, detections.y1, detections.x2, detections.y2]).astype(np.float64)
         sizes = np.array([c.size for c in rig], float)
         sides = np.zeros((len(camera), 4), bool)
-        if model.body is not None:
+        if model.body is not None and model.detector != WHOLE:
             sides = may_be_covered(camera, np.array(detections.offsets, np.int64), box, sizes)
         out = cls(
             camera,

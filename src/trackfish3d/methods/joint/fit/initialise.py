@@ -72,7 +72,7 @@ def with_bodies(rig: CameraRig, detections: Detections, model: TrackingModel, se
     where the user knows it.
     """
     plain = model.with_(detector=WHOLE)
-    engine, obs, part = pilot(rig, detections, plain, settings, settings.fit_frames)
+    engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
     if not engine.confirmed or obs.sides.any(1).mean() < FEW_TOUCHED:
         return plain
     paths = followed(rig, engine, obs, plain, settings)
@@ -159,6 +159,8 @@ def best_start(rig: CameraRig, detections: Detections, model: TrackingModel, set
 
     Longer ways than usual ones, of insects and of low frame rates, are tried while they explain more.
     """
+    part = stretch(detections, START_FRAMES)
+    obs = Observations.of(rig, part, model)
     best, most = model, -np.inf
     longest = False  # of those tried so far is best
     for share in (*STEPS, *LONG_STEPS):
@@ -166,8 +168,7 @@ def best_start(rig: CameraRig, detections: Detections, model: TrackingModel, set
             break
         step = share * model.body_length
         trial = model.with_(acceleration=0.3 * step, velocity=1.5 * step, dart=3.0 * step)
-        engine, _, _ = pilot(rig, detections, trial, settings, START_FRAMES)
-        evidence = evidence_of(engine)
+        evidence = evidence_of(tracked(rig, part, obs, trial, settings))
         longest = evidence > most or evidence == most == 0.0
         if longest:
             best, most = trial, evidence
@@ -180,11 +181,18 @@ def pilot(
     """Track ``count`` frames in the middle of a recording, each frame for itself."""
     part = stretch(detections, count)
     obs = Observations.of(rig, part, model)
+    return tracked(rig, part, obs, model, settings), obs, part
+
+
+def tracked(
+    rig: CameraRig, part: Detections, obs: Observations, model: TrackingModel, settings: JointSettings
+) -> Engine:
+    """Return an engine that has tracked some frames, each for itself; ``obs`` are their detections."""
     engine = Engine(rig, model, settings)
     for k, frame in enumerate(part.frames):
         engine.step(int(frame), part.at(k), obs)
     engine.finish()
-    return engine, obs, part
+    return engine
 
 
 def stretch(detections: Detections, count: int) -> Detections:

@@ -63,7 +63,8 @@ def tracklet_leads(
     total += (shared - 1 - listed) * math.log(ASTRAY)  # frames in which their rays are far apart
     near = np.abs(gaps.off) < NEAR
     first, second, evidence = gaps.first[near], gaps.second[near], (total * LASTING / (shared - 1 + LASTING))[near]
-    rival = np.maximum(best_other(first, evidence), best_other(second, evidence))
+    count = len(columns.u)
+    rival = np.maximum(best_other(first, evidence, count), best_other(second, evidence, count))
     return Leads(first, second, pair[near], evidence - np.maximum(rival, 0.0))
 
 
@@ -88,20 +89,26 @@ def others(pair: Ints, frame: Ints, ratio: Array) -> tuple[Array, Ints]:
     """
     moment = pair * (int(np.ptp(frame)) + 2 * WINDOW + 2) + frame - int(frame.min()) + WINDOW
     order = np.argsort(moment, kind="stable")
-    begin, end = np.searchsorted(moment[order], [moment - WINDOW, moment + WINDOW + 1])
+    begin, end = np.empty((2, len(moment)), np.int64)
+    rising = moment[order]
+    begin[order], end[order] = np.searchsorted(rising, rising - WINDOW), np.searchsorted(rising, rising + WINDOW + 1)
     total = np.append(0.0, np.cumsum(ratio[order]))
     return total[end] - total[begin] - ratio, end - begin - 1
 
 
-def best_other(key: Ints, value: Array) -> Array:
-    """(P,) largest value among the other pairs of the same key (P,); -inf where there is none."""
-    order = np.lexsort((-value, key))
-    sorted_key, falling = key[order], np.append(value[order], -np.inf)
-    begin = np.searchsorted(sorted_key, sorted_key)
-    alone = np.append(sorted_key, -1)[begin + 1] != sorted_key
-    second = np.where(alone, -np.inf, falling[begin + 1])
-    out = np.empty(len(key))
-    out[order] = np.where(np.arange(len(key)) == begin, second, falling[begin])
+@kernel
+def best_other(key: Ints, value: Array, count: int) -> Array:
+    """(P,) largest value (P,) among the other pairs of the same key (P,), below ``count``; -inf where there is none."""
+    best, second, holder = np.full(count, -np.inf), np.full(count, -np.inf), np.full(count, -1)
+    for p in range(key.shape[0]):
+        k = key[p]
+        if holder[k] < 0 or value[p] > best[k]:
+            second[k], best[k], holder[k] = best[k], value[p], p
+        elif value[p] > second[k]:
+            second[k] = value[p]
+    out = np.empty(key.shape[0])
+    for p in range(key.shape[0]):
+        out[p] = second[key[p]] if holder[key[p]] == p else best[key[p]]
     return out
 
 
