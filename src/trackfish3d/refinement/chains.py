@@ -87,6 +87,22 @@ def chains_of(rig: CameraRig, detections: Detections, widest: int) -> list[list[
     return out
 
 
+def rays_of(rig: CameraRig, detections: Detections) -> Array:
+    """(N, 6) origin and direction of the ray of each detection; zeros where there is none.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    detections : what they saw.
+    """
+    rays = np.full((len(detections), 6), np.nan)
+    for c, camera in enumerate(rig):
+        mine = detections.camera == c
+        cast = camera.rays(detections.centroids[mine])
+        rays[mine] = np.column_stack([cast.origin, cast.direction])
+    return np.nan_to_num(rays)  # a ray without a direction is parallel to all others
+
+
 def _linked(detections: Detections, rows: Ints, first: int, count: int) -> Chains:
     frame = detections.frame[rows] - first
     point = np.column_stack([detections.u[rows], detections.v[rows], np.zeros(len(rows))])
@@ -114,25 +130,49 @@ def _matched(one: Ints, other: Ints, shift: int, rays: Array) -> tuple[Ints, Int
     """Pieces that are each other's most constant company: detections (M,) of both at some moments, and their gaps."""
     margin = (one.shape[1] - _FRAMES) // 2
     a, b = one[:, margin : margin + _FRAMES], other[:, margin + shift : margin + shift + _FRAMES]
+    gap, good = _gaps(a, b, rays)
+    i, j = _mutual(gap, good, near=False)
+    pair, moment = np.nonzero(good[i, j][:, ::_EVERY])
+    moment = moment * _EVERY
+    return a[i[pair], moment], b[j[pair], moment], gap[i[pair], j[pair], moment]
+
+
+def company(one: Ints, other: Ints, rays: Array, near: bool) -> tuple[Ints, Ints]:
+    """Pieces (M,), (M,) of paths of two views, over the same frames, that are each other's best company.
+
+    Parameters
+    ----------
+    one : (P, T) detection of each piece in each frame, -1 for none.
+    other : (Q, T) of the other view.
+    rays : (N, 6) origin and direction of each detection.
+    near : whether rays must meet, or only keep their distance.
+    """
+    return _mutual(*_gaps(one, other, rays), near)
+
+
+def _gaps(a: Ints, b: Ints, rays: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """(P, Q, T) signed distances of the rays of each piece from those of each other one, and where there are any."""
     both = (a[:, None] >= 0) & (b[None] >= 0)
-    if not both.any():
-        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     ray, far = rays[np.maximum(a, 0)][:, None], rays[np.maximum(b, 0)][None]
     normal = np.cross(ray[..., 3:], far[..., 3:])
     length = np.linalg.norm(normal, axis=-1)
     good = both & (length > _PARALLEL)
-    gap = np.where(good, ((far[..., :3] - ray[..., :3]) * normal).sum(-1) / np.maximum(length, _PARALLEL), 0.0)
+    gap = ((far[..., :3] - ray[..., :3]) * normal).sum(-1) / np.maximum(length, _PARALLEL)
+    return np.where(good, gap, 0.0), good
+
+
+def _mutual(gap: Array, good: NDArray[np.bool_], near: bool) -> tuple[Ints, Ints]:
+    """Pieces (M,), (M,) that are each other's best."""
+    if not good.any():
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     count = good.sum(2)
-    mean = gap.sum(2) / np.maximum(count, 1)
-    spread = np.sqrt((np.where(good, gap - mean[..., None], 0.0) ** 2).sum(2) / np.maximum(count, 1))
+    mean = 0.0 if near else gap.sum(2, keepdims=True) / np.maximum(count, 1)[..., None]
+    spread = np.sqrt((np.where(good, gap - mean, 0.0) ** 2).sum(2) / np.maximum(count, 1))
     spread = np.where(count >= _LEAST, spread, np.inf)
     best = spread.argmin(1)
-    i = np.arange(len(a))
+    i = np.arange(len(gap))
     mutual = np.isfinite(spread[i, best]) & (spread.argmin(0)[best] == i)
-    i, j = i[mutual], best[mutual]
-    pair, moment = np.nonzero(good[i, j][:, ::_EVERY])
-    moment = moment * _EVERY
-    return a[i[pair], moment], b[j[pair], moment], gap[i[pair], j[pair], moment]
+    return i[mutual], best[mutual]
 
 
 def _left_over(design: Array, value: Array) -> Array:

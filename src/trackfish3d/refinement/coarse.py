@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..cameras import CameraRig
 from ..health.agreement import Sample, ViewErrors, pair_errors, typical
 from ..recordings import Detections
-from .chains import chains_of, clock_costs
+from .chains import chains_of, clock_costs, rays_of
 
 Ints = NDArray[np.int64]
 Table = dict[tuple[int, int], NDArray[np.float64]]
@@ -51,12 +51,7 @@ def coarse_offsets(rig: CameraRig, detections: Detections, widest: int) -> Ints:
 def _by_chains(rig: CameraRig, detections: Detections, shifts: Ints, widest: int) -> Table | None:
     """How badly each pair of views agrees at each shift, by pieces of paths; None where these are too few."""
     windows = chains_of(rig, detections, 2 * widest)
-    rays = np.full((len(detections), 6), np.nan)
-    for c, camera in enumerate(rig):
-        mine = detections.camera == c
-        cast = camera.rays(detections.centroids[mine])
-        rays[mine] = np.column_stack([cast.origin, cast.direction])
-    rays = np.nan_to_num(rays)  # a ray without a direction is parallel to all others
+    rays = rays_of(rig, detections)
     table = {}
     for a, b in combinations(range(len(rig)), 2):
         near = np.abs(shifts) <= (widest if a == 0 else 2 * widest)

@@ -17,6 +17,7 @@ from .kernels import CLOCK
 from .outcome import CameraChange, Refinement
 from .rigs import moved_state, rig_of, similarity, state_of
 from .sights import Pieces, collect, retime, spread
+from .surest import settle_first
 
 Array = NDArray[np.float64]
 Tracker = Callable[[CameraRig, Detections], Tracks]
@@ -27,6 +28,7 @@ _SURE = 2.0  # standard errors by which held-out tracks must be better
 _CLOCK_SURE = 0.5  # frames; a clock that is known worse cannot be told
 _WORTH = 0.01  # share of the error that a further freedom must win on held-out tracks
 _SIMPLE = 0.85  # of what all planes of water explain, which one must explain alone
+_FAR_DEG = 10.0  # turn of a camera that is no refinement: it would rather see something else than the others
 _STILL = 0.003  # share of the error below which another round is not worth it
 
 
@@ -84,6 +86,8 @@ def refine_rig(
     freedom = Freedom(
         clocks=wish.clocks, rates=wish.clocks, water=rig.refractive, readout=wish.readout, poses=wish.poses
     )
+    if wish.poses:
+        setup = settle_first(rig, setup, detections, replace(freedom, rates=False, leans=False, readout=False))
     before, rounds = np.inf, 0
     tell(0, wish.rounds)
     while rounds < wish.rounds:
@@ -296,6 +300,12 @@ def _judge(
     before, after = (float(np.nanmean([getattr(c, k) for c in changes])) for k in ("before_px", "after_px"))
     accepted = bool(certainty > _SURE and new_cost.mean() < old_cost.mean() and after < before)
     why = f"held-out tracks are missed by {before:.2f} px with the old cameras, by {after:.2f} px with new ones"
+    far = max(changes, key=lambda c: c.turned_deg)
+    if far.turned_deg > _FAR_DEG:
+        accepted = False
+        why = (
+            f"camera {far.name} would turn by {far.turned_deg:.0f} degrees, which no nudge explains; calibrate it anew"
+        )
     why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
     return Refinement(
         new,
