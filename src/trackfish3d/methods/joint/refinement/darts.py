@@ -13,10 +13,10 @@ import math
 import numpy as np
 from numba import njit
 
-from ....core.compiled import KERNEL, helper
+from ....core.compiled import KERNEL, helper, inner
 from ....maths.kalman import copy_state, predict
 from ....maths.order import descending
-from ..kernels import absorb
+from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb
 from .filtering import begin_state
 
 LEVELS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # of darts, in the model's change of velocity in a dart
@@ -24,6 +24,8 @@ _LEVEL_SHARES = np.array([0.4, 0.3, 0.2, 0.08, 0.02])
 _STAYS = 0.9  # chance that a dart goes on in the next step
 _BEAM = 20  # sequences kept
 _DOUBT = -4.0  # log-odds of a slow dart, against a calm step, from which more than one sequence is followed
+_LOG_NEAR, _LOG_FAR = math.log((1.0 - TAIL_SHARE) / (2.0 * math.pi)), math.log(TAIL_SHARE / (2.0 * math.pi))
+_HIGHEST = math.log((1.0 - TAIL_SHARE + TAIL_SHARE / TAIL_SCALE**2) / (2.0 * math.pi))  # log density, noise of 1 px
 _NEAR = 4  # rows before and after a doubtful one in which sequences branch
 
 
@@ -97,6 +99,116 @@ def _doubtful(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, da
 
 
 @helper
+def _views(i, lines, u, v, r, members, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` (C, 10) with the views of row i; how many there are.
+
+    Of each: pixel off that of the line, squared noise, J, and what the log density of this and all later views can be
+    at most.
+    """
+    pixel, J, use = lines
+    n = 0
+    for c in range(members.shape[1]):
+        if use[i, c]:
+            d = members[i, c]
+            out[n, 0], out[n, 1], out[n, 2] = u[d] - pixel[i, c, 0], v[d] - pixel[i, c, 1], r[d] * r[d]
+            for k in range(3):
+                out[n, 3 + k], out[n, 6 + k] = J[i, c, 0, k], J[i, c, 1, k]
+            n += 1
+    most = 0.0
+    for k in range(n - 1, -1, -1):
+        most += _HIGHEST - math.log(out[k, 2])
+        out[k, 9] = most
+    return n
+
+
+@inner
+def _log_mixture(du: float, dv: float, s00: float, s01: float, s11: float, r2: float) -> tuple[float, float]:
+    """Log density of an innovation, and the variance of noise that its tail leaves (see `kernels.absorb`)."""
+    wide = TAIL_SCALE * TAIL_SCALE
+    a, d = s00 + r2, s11 + r2
+    det = a * d - s01 * s01
+    near = _LOG_NEAR - 0.5 * ((d * du * du - 2.0 * s01 * du * dv + a * dv * dv) / det + math.log(det))
+    a, d = s00 + wide * r2, s11 + wide * r2
+    det = a * d - s01 * s01
+    far = _LOG_FAR - 0.5 * ((d * du * du - 2.0 * s01 * du * dv + a * dv * dv) / det + math.log(det))
+    less = math.exp(-abs(near - far))
+    tail = (less if near > far else 1.0) / (1.0 + less)
+    return max(near, far) + math.log(1.0 + less), r2 / (1.0 - tail + tail / wide)
+
+
+@helper
+def _density(state, cov, t, q, least, at, views, n):  # type: ignore[no-untyped-def]
+    """Log density of a row's detections, which only the predicted position decides: `_take` in half the numbers.
+
+    state (6,), cov (6, 6) : before the step of ``t`` frames and variance q; at (3,) : where cameras are linear; views,
+    n : of `_views`. least : what it must be at least; -inf as soon as it cannot be.
+    """
+    x0, x1, x2 = state[0] + t * state[3] - at[0], state[1] + t * state[4] - at[1], state[2] + t * state[5] - at[2]
+    more = q * t * t * t / 3.0
+    p00 = cov[0, 0] + 2.0 * t * cov[0, 3] + t * t * cov[3, 3] + more
+    p11 = cov[1, 1] + 2.0 * t * cov[1, 4] + t * t * cov[4, 4] + more
+    p22 = cov[2, 2] + 2.0 * t * cov[2, 5] + t * t * cov[5, 5] + more
+    p01 = cov[0, 1] + t * (cov[0, 4] + cov[1, 3]) + t * t * cov[3, 4]
+    p02 = cov[0, 2] + t * (cov[0, 5] + cov[2, 3]) + t * t * cov[3, 5]
+    p12 = cov[1, 2] + t * (cov[1, 5] + cov[2, 4]) + t * t * cov[4, 5]
+    total = 0.0
+    for c in range(n):
+        if total + views[c, 9] < least:
+            return -np.inf
+        a0, a1, a2, b0, b1, b2 = views[c, 3], views[c, 4], views[c, 5], views[c, 6], views[c, 7], views[c, 8]
+        du = views[c, 0] - a0 * x0 - a1 * x1 - a2 * x2
+        dv = views[c, 1] - b0 * x0 - b1 * x1 - b2 * x2
+        g0, h0 = p00 * a0 + p01 * a1 + p02 * a2, p00 * b0 + p01 * b1 + p02 * b2
+        g1, h1 = p01 * a0 + p11 * a1 + p12 * a2, p01 * b0 + p11 * b1 + p12 * b2
+        g2, h2 = p02 * a0 + p12 * a1 + p22 * a2, p02 * b0 + p12 * b1 + p22 * b2
+        s00, s01, s11 = a0 * g0 + a1 * g1 + a2 * g2, a0 * h0 + a1 * h1 + a2 * h2, b0 * h0 + b1 * h1 + b2 * h2
+        density, noise = _log_mixture(du, dv, s00, s01, s11, views[c, 2])
+        total += density
+        s00, s11 = s00 + noise, s11 + noise
+        det = s00 * s11 - s01 * s01
+        k0, l0 = (g0 * s11 - h0 * s01) / det, (h0 * s00 - g0 * s01) / det
+        k1, l1 = (g1 * s11 - h1 * s01) / det, (h1 * s00 - g1 * s01) / det
+        k2, l2 = (g2 * s11 - h2 * s01) / det, (h2 * s00 - g2 * s01) / det
+        x0, x1, x2 = x0 + k0 * du + l0 * dv, x1 + k1 * du + l1 * dv, x2 + k2 * du + l2 * dv
+        p00, p11, p22 = p00 - k0 * g0 - l0 * h0, p11 - k1 * g1 - l1 * h1, p22 - k2 * g2 - l2 * h2
+        p01, p02, p12 = p01 - k0 * g1 - l0 * h1, p02 - k0 * g2 - l0 * h2, p12 - k1 * g2 - l1 * h2
+    return total
+
+
+@helper
+def _insert(best, value):  # type: ignore[no-untyped-def]
+    """Put a value into the descending ones ``best`` (K,), whose last falls out."""
+    k = best.shape[0] - 1
+    if value <= best[k]:
+        return
+    while k > 0 and best[k - 1] < value:
+        best[k] = best[k - 1]
+        k -= 1
+    best[k] = value
+
+
+@helper
+def _extended(state, cov, value, last, count, t, variance, chance, at, views, n, best, weight, owner, step):  # type: ignore[no-untyped-def]
+    """Weigh what ``count`` sequences can become in a step of any kind; how many may be among the best (K,).
+
+    Most fall out of the beam at once: they are weighed by their positions, and given up in the view in which that is
+    certain. Of the others, weight, owner and step (kind) are filled.
+    """
+    for s in range(best.shape[0]):
+        best[s] = -np.inf
+    found = 0
+    for h in range(count):
+        for k in range(variance.shape[0]):
+            prior = value[h] + chance[min(last[h], 1), k]
+            prior += _density(state[h], cov[h], t, variance[k], best[best.shape[0] - 1] - prior, at, views, n)
+            if prior > -np.inf:
+                _insert(best, prior)
+                weight[found], owner[found], step[found] = prior, h, k
+                found += 1
+    return found
+
+
+@helper
 def _sequence(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, dart, doubtful, out):  # type: ignore[no-untyped-def]
     """Write the variances of the likeliest sequence of a track's steps into ``out``."""
     kinds = 1 + LEVELS.shape[0]
@@ -107,34 +219,35 @@ def _sequence(a, b, frame, around, lines, u, v, r, members, q, v0, p0, share, da
         variance[k] += dart * LEVELS[k - 1] ** 2
         chance[0, k] = math.log(share * _LEVEL_SHARES[k - 1])
         chance[1, k] = math.log(_STAYS * _LEVEL_SHARES[k - 1] / _LEVEL_SHARES[0])
-    state, cov, value = np.empty((2, most, 6)), np.empty((2, most, 6, 6)), np.zeros((2, most))
-    last = np.zeros(most, np.int64)
+    state, cov, value = np.empty((2, _BEAM, 6)), np.empty((2, _BEAM, 6, 6)), np.zeros((2, _BEAM))
     parent, kind = np.zeros((b - a, _BEAM), np.int64), np.zeros((b - a, _BEAM), np.int64)
-    new_parent, new_kind = np.empty(most, np.int64), np.empty(most, np.int64)
-    dt = np.empty(1)
+    weight, owner, step = np.zeros(most), np.zeros(most, np.int64), np.zeros(most, np.int64)
+    views, best, dt = np.empty((members.shape[1], 10)), np.empty(_BEAM), np.empty(1)
     begin_state(around[a, :3], p0, v0, state[0, 0], cov[0, 0])
     _take(a, state[0, 0], cov[0, 0], around, lines, u, v, r, members)
     count, side = 1, 0
     for i in range(a + 1, b):
         dt[0] = frame[i] - frame[i - 1]
-        new, n = 1 - side, 0
+        new, n = 1 - side, 1
+        count = count if doubtful[i - a] else 1
         tried = kinds if doubtful[i - a] and _count(lines[2][i]) >= 2 else 1
-        for h in range(count if doubtful[i - a] else 1):
-            for k in range(tried):
-                copy_state(state[side, h], cov[side, h], state[new, n], cov[new, n])
-                predict(state[new, n : n + 1], cov[new, n : n + 1], dt, variance[k])
-                value[new, n] = value[side, h] + chance[min(last[h], 1), k]
-                value[new, n] += _take(i, state[new, n], cov[new, n], around, lines, u, v, r, members)
-                new_parent[n], new_kind[n] = h, k
-                n += 1
-        order = descending(value[new, :n])
+        owner[0], step[0] = 0, 0
+        if count * tried > 1:
+            seen, last = _views(i, lines, u, v, r, members, views), kind[i - a - 1]
+            before = state[side], cov[side], value[side]
+            n = _extended(
+                *before, last, count, dt[0], variance[:tried], chance, around[i], views, seen, best, weight, owner, step
+            )
+        order = descending(weight[:n])
         count = min(n, _BEAM)
         for s in range(count):
-            h = order[s]
-            parent[i - a, s], kind[i - a, s] = new_parent[h], new_kind[h]
-            copy_state(state[new, h], cov[new, h], state[side, s], cov[side, s])
-            value[side, s] = value[new, h]
-            last[s] = new_kind[h]
+            h, k = owner[order[s]], step[order[s]]
+            parent[i - a, s], kind[i - a, s] = h, k
+            copy_state(state[side, h], cov[side, h], state[new, s], cov[new, s])
+            predict(state[new, s : s + 1], cov[new, s : s + 1], dt, variance[k])
+            value[new, s] = value[side, h] + chance[min(kind[i - a - 1, h], 1), k]
+            value[new, s] += _take(i, state[new, s], cov[new, s], around, lines, u, v, r, members)
+        side = new
     h = 0
     for i in range(b - 1, a, -1):
         out[i] = variance[kind[i - a, h]]
