@@ -155,17 +155,17 @@ def test_a_variant_may_have_a_label_of_its_own():
         parse_variant("clean=paper:model")
 
 
-def test_a_network_is_given_to_the_methods_that_have_one(tmp_path):
+def test_a_network_is_given_to_the_method_it_is_for(tmp_path):
     model = tmp_path / "model.safetensors"
     model.touch()
-    suite = make_suite("zef", ["sort3d", "paper", "paper:model=other"], None, model=model)
+    suite = make_suite("zef", ["sort3d", "joint", "paper", "paper:model=other"], None, model=model)
     given = {v.label: v.settings.get("model") for v in suite.variants}
     assert given["paper"] == str(model)
     assert given["paper:model=other"] == "other"
-    assert given["sort3d"] is given["published-mff"] is None
+    assert given["sort3d"] is given["joint"] is given["published-mff"] is None
     assert "paper" in [v.label for v in make_suite("zef", None, None, model=model).variants]
     assert "paper" not in [v.label for v in make_suite("zef", None, None).variants]
-    with pytest.raises(InputError, match="none of the methods has a network"):
+    with pytest.raises(InputError, match="is for method paper"):
         make_suite("synfish", ["sort3d"], None, model=model)
     with pytest.raises(InputError, match="no such file"):
         make_suite("synfish", ["paper"], None, model=tmp_path / "nosuch")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError
-from ..core.settings import make_settings, setting_names
+from ..core.settings import make_settings
 from ..methods.baselines.geometric import KalmanSettings
 from ..methods.registry import method_class
 from .paper import ABLATION_ROWS, WEIGHTS
@@ -58,22 +58,16 @@ def check_variant(variant: Variant) -> None:
 
 
 def with_model(variants: Sequence[Variant], model: Path | None) -> tuple[Variant, ...]:
-    """Give a trained network to every variant whose method has one and that names none itself."""
+    """Give a network of method ``paper`` to its variants that name none; other methods' networks are of other kinds."""
     if model is None:
         return tuple(variants)
     if not model.is_file():
         raise InputError(f"--model {model}: no such file")
-    given = {v for v in range(len(variants)) if _takes_model(variants[v])}
-    if not given:
-        raise InputError(f"--model {model}: none of the methods has a network; add paper to --methods")
+    if not any(v.method == "paper" for v in variants):
+        raise InputError(f"--model {model}: is for method paper; add it to --methods, or write NAME:model={model}")
     return tuple(
-        replace(v, settings={"model": str(model)} | v.settings) if k in given else v for k, v in enumerate(variants)
+        replace(v, settings={"model": str(model)} | v.settings) if v.method == "paper" else v for v in variants
     )
-
-
-def _takes_model(variant: Variant) -> bool:
-    own = variant.method in ORACLES or variant.method.startswith("published-")
-    return not own and "model" in setting_names(method_class(variant.method).Settings)
 
 
 def ablation_variants(folder: Path) -> tuple[Variant, ...]:

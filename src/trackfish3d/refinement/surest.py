@@ -1,8 +1,8 @@
 """A first adjustment before anything is tracked, for crowds before cameras that are far off.
 
 A tracker that is told wrong poses takes neighbours for one animal, and an adjustment by its tracks then makes the poses
-fit the mistakes. Pieces of paths that keep the same small distance of their rays for many frames are one animal whatever
-the poses are (see `chains`); poses adjusted by these alone are near enough for a tracker.
+fit the mistakes. Pieces of paths that keep the same small distance of their rays for many frames are one animal
+whatever the poses are (see `chains`); poses adjusted by these alone are near enough for a tracker.
 """
 
 from collections.abc import Sequence

@@ -45,7 +45,8 @@ Data = Annotated[Path | None, typer.Option("--data", help="SynFish recordings ma
 ZefData = Annotated[Path | None, typer.Option("--data", help="Folder with 3D-ZeF; otherwise TRACKFISH3D_DATA.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Processes.")]
 Model = Annotated[
-    Path | None, typer.Option("--model", help="Trained network of the methods that have one; otherwise the shipped.")
+    Path | None,
+    typer.Option("--model", help="Network of method paper, in place of the shipped one; others as NAME:model=FILE."),
 ]
 Seeds = Annotated[
     int, typer.Option("--seeds", min=1, help="Schools simulated for each scene; scores are mean and spread over them.")

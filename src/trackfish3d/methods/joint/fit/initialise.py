@@ -72,8 +72,12 @@ def with_bodies(rig: CameraRig, detections: Detections, model: TrackingModel, se
     where the user knows it.
     """
     plain = model.with_(detector=WHOLE)
-    engine, obs, part = pilot(rig, detections, model, settings, settings.fit_frames)
-    if not engine.confirmed or obs.sides.any(1).mean() < FEW_TOUCHED:
+    part = stretch(detections, settings.fit_frames)
+    obs = Observations.of(rig, part, model)
+    if obs.sides.any(1).mean() < FEW_TOUCHED:
+        return plain
+    engine = tracked(rig, part, obs, model, settings)
+    if not engine.confirmed:
         return plain
     paths = followed(rig, engine, obs, plain, settings)
     told = fit_bodies(rig, obs, paths, plain, settings.detector)
