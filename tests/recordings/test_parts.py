@@ -210,3 +210,17 @@ def test_files_of_poses_that_are_cut_short_or_hold_something_else(tmp_path: Path
     target.write_bytes(target.read_bytes()[:-40])
     with pytest.raises(InputError, match=target.name if kind == "openpose" else path.name):
         read_detections({"top": path}, RIG)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"people": [{"person_id": [1e300], "pose_keypoints_2d": [1, 2, 0.5]}]}',
+        '[{"track_id": 9223372036854775808, "keypoints": {"x": [1], "y": [2], "visible": [0.5]}}]',
+    ],
+)
+def test_a_2d_track_of_a_number_that_no_tool_counts_to(tmp_path: Path, text: str) -> None:
+    (tmp_path / "top").mkdir()
+    (tmp_path / "top" / "frame_000001.json").write_text(text)
+    with pytest.raises(InputError, match=r"frame_000001\.json: unusable .* 2D track is too large"):
+        read_detections(tmp_path, RIG)

@@ -86,12 +86,21 @@ def _instances(file: DetectionFile, path: Path) -> list[tuple[np.ndarray, int]]:
     try:
         data = json.loads(read_text(path))
         if isinstance(data, dict) and isinstance(data.get("people"), list):
-            return [(_flat(p["pose_keypoints_2d"]), int(np.ravel(p.get("person_id") or -1)[0])) for p in data["people"]]
+            return [
+                (_flat(p["pose_keypoints_2d"]), _track(np.ravel(p.get("person_id") or -1)[0])) for p in data["people"]
+            ]
         if isinstance(data, list):
-            return [(_columns(result["keypoints"]), int(result.get("track_id", -1))) for result in data]
+            return [(_columns(result["keypoints"]), _track(result.get("track_id", -1))) for result in data]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
         raise file.fail(f"{path.name}: unusable ({type(error).__name__}: {str(error)[:100]})") from None
     raise file.fail(f"{path.name}: holds neither OpenPose's people nor a list of results with keypoints")
+
+
+def _track(number: Any) -> int:
+    """Return the number of a 2D track; one that no tool counts up to is refused."""
+    if abs(int(number)) > 2**53:
+        raise ValueError(f"number {str(number)[:30]} of a 2D track is too large")
+    return int(number)
 
 
 def _flat(values: Any) -> np.ndarray:
