@@ -2,11 +2,12 @@
 
     OMP_NUM_THREADS=1 python benchmarks/joint_fit_doubt.py --work FOLDER
 
-Tracks crowded schools that no test has, draws of the tuning half of `crowd`, 3D-ZeF 01 and 03 and CMC1, looks up in
-the truth where tracks changed animals, and prints `WEIGHTS` of the joint method's `confidence`, and `LISTED`, which
-lays what is listed for people on a curve of its own, each with how well it holds. An event is between two frames in
-which the truth knows the track, so that one of the moments between is to blame, and which is not known: its likelihood
-is that of at least one. Finished scenes in the work folder are not run again.
+Tracks crowded schools that no test has, draws of the tuning half of `crowd`, tanks before two cameras, 3D-ZeF 01 and 03
+and CMC1, looks up in the truth where tracks changed animals, and prints `WEIGHTS` of the joint method's `confidence`,
+and `LISTED`, which lays what is listed for people on a curve of its own, each with how well it holds; of `LISTED` also
+how well curves hold that were fitted to half of the recordings, drawn at random, on the other half. An event is between
+two frames in which the truth knows the track, so that one of the moments between is to blame, and which is not known:
+its likelihood is that of at least one. Finished scenes in the work folder are not run again.
 """
 
 import argparse
@@ -26,21 +27,29 @@ from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.core.files import atomic_path
 from trackfish3d.evaluation.oracle import shown_by
 from trackfish3d.methods.joint.fit.canonical import Canonical
-from trackfish3d.methods.joint.refinement.confidence import Moments, meetings
+from trackfish3d.methods.joint.refinement.confidence import LISTED, Moments, meetings
 from trackfish3d.methods.joint.refinement.refine import Refined
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
 from trackfish3d.methods.registry import make_method
 from trackfish3d.methods.suspects import Suspect
 from trackfish3d.recordings import Recording, Truth
+from trackfish3d.synfish.detector import make_detector
+from trackfish3d.synfish.observe import observe
+from trackfish3d.synfish.presets import preset
+from trackfish3d.synfish.rigs import tank_rig, tank_water
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
+from trackfish3d.synfish.school import simulate_school
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-CROWDS = (("train8", 16), ("train8", 24), ("train5", 24), ("train3", 24))
+CROWDS = (("train8", 16), ("train8", 24), ("train5", 24), ("train3", 24), ("thirty", 24))
 """Scenes, and how many fish swim in their water."""
-SEEDS = (40, 41)
+SEEDS = (40, 41, 42, 43)
 LARGE = "thirtyx30-40"  # with other seeds, thirty fish are often a jam
 DRAWS = half_of("tune")[:7]
+PAIRS = tuple(f"pair{fish}-{seed}" for seed in range(2, 6) for fish in (12, 18))
+PAIR_MOTIONS, PAIR_FRAMES = ("tank", "startle", "milling"), 300
+HALVES = 20  # times that the recordings are parted at random
 REAL = ("zef01", "zef03", "CMC1-visible", "CMC1-whole")
 
 
@@ -137,17 +146,27 @@ def moments_of(name: str, work: Path) -> tuple[Array, Ints, int, Array]:
 
 
 def write_named(name: str, folder: Path) -> None:
-    """Write a recording: ``SCENExFISH-SEED``, a draw of crowd, a sequence of 3D-ZeF, or people."""
+    """Write a recording: ``SCENExFISH-SEED``, ``pairFISH-SEED``, a draw of crowd, a sequence of 3D-ZeF, or people."""
     if name.startswith("zef"):
         write_sequence(name[3:], zef_folder(None), folder)
     elif name.startswith("CMC"):
         write_people(name, cmc_folder(None), folder)
     elif name.startswith("crowd"):
         write_crowd(scene_number(name), folder)
+    elif name.startswith("pair"):
+        write_pair(*map(int, name[4:].split("-")), folder)
     else:
         base, _, rest = name.rpartition("x")
         fish, _, seed = rest.partition("-")
         write_scene(benchmark_scenes([base])[0].model_copy(update={"fish": int(fish)}), folder, seed_offset=int(seed))
+
+
+def write_pair(fish: int, seed: int, folder: Path) -> None:
+    """Write a tank before two cameras that look through its water; how its fish move depends on the seed."""
+    settings = preset(PAIR_MOTIONS[seed % len(PAIR_MOTIONS)]).model_copy(update={"length": 2.5})
+    school, rig = simulate_school(settings, tank_water(), fish, PAIR_FRAMES, seed), tank_rig()
+    detections, truth = observe(school, rig, make_detector("detector", fish, len(rig), seed))
+    Recording.create(folder, rig, fps=30.0, detections=detections, truth=truth, frames=(0, PAIR_FRAMES))
 
 
 def shown_truth(recording: Recording) -> Truth:
@@ -182,7 +201,8 @@ def main() -> None:
     work: Path = given.work
     work.mkdir(parents=True, exist_ok=True)
     real = () if given.without_real else REAL
-    schools = [*(f"{base}x{fish}-{seed}" for seed in SEEDS[: given.seeds] for base, fish in CROWDS), LARGE, *DRAWS]
+    schools = [f"{base}x{fish}-{seed}" for seed in SEEDS[: given.seeds] for base, fish in CROWDS]
+    schools += [LARGE, *DRAWS, *PAIRS]
     parts = []
     begun = 0
     found = [moments_of(name, work) for name in (*real, *schools)]
@@ -199,7 +219,29 @@ def main() -> None:
     listed = np.concatenate([each[3] for each in found])
     curve = fit_listed(listed)
     print(f"{len(listed)} listed, {listed[:, 1].sum():.0f} of them rightly; LISTED = ({curve[0]:.2f}, {curve[1]:.2f})")
-    say_bins("listed", expit(curve[0] + curve[1] * logit(listed[:, 0])), listed[:, 1] > 0)
+    say_bins("listed", laid(curve, listed), listed[:, 1] > 0)
+    print(f"with LISTED = {LISTED}, as the tracker has it")
+    say_bins("listed", laid(np.array(LISTED), listed), listed[:, 1] > 0)
+    say_halves([each[3] for each in found])
+
+
+def laid(curve: Array, listed: Array) -> Array:
+    """(S,) chances of listed moments (S, 2) on a curve."""
+    return np.asarray(expit(curve[0] + curve[1] * logit(np.clip(listed[:, 0], 1e-6, 1 - 1e-6))))
+
+
+def say_halves(found: list[Array]) -> None:
+    """Print what curves of a random half of the recordings claim of the other half above one half, and what came."""
+    rng = np.random.default_rng(0)
+    count, claimed, right = 0, 0.0, 0.0
+    for _ in range(HALVES):
+        order = rng.permutation(len(found))
+        known, other = (np.concatenate([found[k] for k in part]) for part in np.array_split(order, 2))
+        chance = laid(fit_listed(known), other)
+        high = chance > 0.5
+        count, claimed, right = count + high.sum(), claimed + chance[high].sum(), right + other[high, 1].sum()
+    print(f"halves held back, {HALVES} times: above 0.5 {count / HALVES:.1f} listed, ", end="")
+    print(f"claimed {claimed / max(count, 1):.2f}, charged {right / max(count, 1):.2f}")
 
 
 def say_bins(what: str, chance: Array, happened: NDArray[np.bool_]) -> None:

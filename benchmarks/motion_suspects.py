@@ -3,8 +3,8 @@
 An event is a track that leaves one animal for another for good (`joint_doubt.py`: its detections showed one for ten
 frames and then another for ten). A row names it that is about this track within ten frames of it. Where several rows
 name an event, it is charged to the most doubtful of them, as it happened once. 3D-ZeF 01 and 03, schools of seeds 40
-and 41 and the tuning half of `crowd` were fitted to; 02, 04, other seeds and the other half are looked at to report,
-and only they are in the second table.
+to 43, tanks before two cameras (``pair``) of seeds 2 to 5 and the tuning half of `crowd` were fitted to; 02, 04, other
+seeds and the other half are looked at to report, and only they are in the second table.
 """
 
 from pathlib import Path
@@ -23,7 +23,15 @@ from trackfish3d.recordings import Recording
 SEQUENCES = ("01", "02", "03", "04")
 SCHOOLS = {
     "tune": ("thirtyx30-40", "train3x24-40", "train8x24-40", *half_of("tune")[:7]),
-    "report": ("thirtyx24-50", "train3x24-50", "train3x24-51", "train8x24-50", *half_of("report")[:8]),
+    "report": (
+        "thirtyx24-50",
+        "train3x24-50",
+        "train3x24-51",
+        "train8x24-50",
+        *half_of("report")[:8],
+        *(f"{base}x24-{seed}" for seed in range(60, 72) for base in ("train3", "thirty")),
+        *(f"pair18-{seed}" for seed in range(60, 66)),
+    ),
 }
 FITTED = ("3D-ZeF 01", "3D-ZeF 03")
 ROWS = 30  # that a person looks through

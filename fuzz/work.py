@@ -180,7 +180,7 @@ class Worker:
         try:
             parent = psutil.Process(self.process.pid)
             for process in (parent, *parent.children(recursive=True)):
-                used += sum(process.cpu_times()[:2])
+                used += sum(process.cpu_times()[:4])  # with those of its children that have ended
         except psutil.Error:
             return used
         return used

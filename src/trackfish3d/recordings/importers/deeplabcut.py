@@ -114,7 +114,7 @@ def _read_text(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[
 def _read_h5(file: DetectionFile) -> tuple[NDArray[np.int64], Header, NDArray[np.float64]]:
     if importlib.util.find_spec("pandas") is None or importlib.util.find_spec("tables") is None:
         raise MissingExtraError("pandas and tables", "deeplabcut", "reading DeepLabCut's HDF5")
-    index, header, values = read_isolated(load_h5, file.path, libraries=("pandas", "tables"))
+    index, header, values = read_isolated(load_h5, file.path, libraries=("pandas", "pyarrow.pandas_compat", "tables"))
     return np.array([_frame(file, row, i) for i, row in enumerate(index)], dtype=np.int64), header, values
 
 

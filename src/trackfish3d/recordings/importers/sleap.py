@@ -43,7 +43,7 @@ def read_sleap(file: DetectionFile) -> Detections:
         raise MissingExtraError("sleap-io", "sleap", "reading SLEAP files")
     if not file.path.is_file():
         raise file.fail("no such file")
-    labels = read_isolated(load_labels, file.path, libraries=("sleap_io.io.main", "sleap_io.io.slp"))
+    labels = read_isolated(load_labels, file.path, libraries=("shapely", "sleap_io.io.main", "sleap_io.io.slp"))
     cameras = np.array([_camera(file, labels, k) for k in range(len(labels.paths))], dtype=np.int64)
     tracklet = labels.track if (labels.track >= 0).any() else None
     return detections_from_poses(

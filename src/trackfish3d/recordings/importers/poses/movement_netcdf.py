@@ -21,7 +21,8 @@ def read_movement(file: DetectionFile) -> Detections:
     if not file.path.is_file():
         raise file.fail("no such file")
     camera = file.only_camera()
-    parts, time, position, score = read_isolated(load_movement, file.path)
+    backend = ("pandas", "dask.array", "netCDF4", "xarray.backends.netCDF4_")  # dask: xarray looks for it
+    parts, time, position, score = read_isolated(load_movement, file.path, libraries=backend)
     if (np.abs(time - np.round(time)) > 0.05).any() or (np.abs(time) > 2**53).any():
         raise file.fail("its times are no whole numbers of frames")
     frames, animals = len(time), position.shape[3]

@@ -20,7 +20,7 @@ def read_sleap_analysis(file: DetectionFile) -> Detections:
     if not file.path.is_file():
         raise file.fail("no such file")
     camera = file.only_camera()
-    parts, edges, points, score = read_isolated(load_analysis, file.path)
+    parts, edges, points, score = read_isolated(load_analysis, file.path, libraries=("h5py",))
     animals, frames = points.shape[:2]
     return detections_from_poses(
         file,
