@@ -13,9 +13,8 @@ from ..core.files import digest, remove_folder, write_json
 from ..core.progress import Progress, silent
 from ..core.resume import key_of, open_work
 from ..methods.base import Method
-from ..methods.joint.long.long_run import LongRun
 from ..methods.joint.long.outcome import total
-from ..methods.joint.long.sections import WHOLE
+from ..methods.joint.long.sections import WHOLE, Survey
 from ..methods.joint.long.windows import Piece
 from ..methods.joint.method import Joint
 from ..methods.result import Result
@@ -71,9 +70,10 @@ def track_into(
     rows : detections that are read at once, of a long recording; the outcome does not depend on it.
     pose_progress : the same for poses.
     """
-    run = None if point is not None else _long_run(recording, method, rows)
-    if run is not None:
-        return _track_long(recording, method, run, progress)
+    if point is None and isinstance(method, Joint) and _may_be_long(recording):
+        made_long = _track_long(recording, method, progress, rows)
+        if made_long is not None:
+            return made_long
     made = method.track(recording.rig, recording.detections, recording.fps, progress)
     return written(with_poses(recording, made, point, pose_progress), recording)
 
@@ -92,26 +92,33 @@ def written(result: Result, where: Recording | Path) -> Tracked:
     return Tracked(path, result.summary, notes, found, result.settings, len(result.tracks), poses)
 
 
-def _long_run(recording: Recording, method: Method, rows: int) -> LongRun | None:
-    """Return the run of a recording that is too long to be held in memory; None for others."""
+def _may_be_long(recording: Recording) -> bool:
+    """Whether a recording is too long to be held in memory, as far as its files tell."""
     path = recording.folder / "detections.parquet"
-    if not isinstance(method, Joint) or not path.is_file() or (recording.folder / PARTS).exists():
-        return None
+    if not path.is_file() or (recording.folder / PARTS).exists():
+        return False
     try:
-        if pq.read_metadata(path).num_rows <= WHOLE:
-            return None
+        return bool(pq.read_metadata(path).num_rows > WHOLE)
     except (OSError, ValueError):  # the reader of the whole says what is wrong with it
-        return None
-    return method.long_run(recording.rig, partial(recording.iter_detections, rows))
+        return False
 
 
-def _track_long(recording: Recording, method: Method, run: LongRun, progress: Progress) -> Tracked:
+def _track_long(recording: Recording, method: Joint, progress: Progress, rows: int) -> Tracked | None:
+    """Track in sections, and go on where an earlier run of the same was stopped; None where that cannot be done."""
     folder = recording.folder
     made_from = {n: digest(folder / n) for n in ("recording.toml", "cameras.toml", "detections.parquet")}
     settings = method.settings.model_dump(mode="json")
     key = key_of({"version": __version__, "method": method.name, "settings": settings, **made_from})
     work = folder / WORK
     journal = open_work(work, key)
+    pieces = partial(recording.iter_detections, rows)
+    seen = journal.facts("survey", key)
+    survey = method.survey(recording.rig, pieces) if seen is None else Survey(**seen)
+    run = method.long_run(recording.rig, pieces, survey)
+    if run is None or survey is None:
+        remove_folder(work)
+        return None
+    journal.note("survey", key, **asdict(survey))
     known = journal.facts("sections", key) or {}
     done, stopped = int(known.get("done", 0)), int(known.get("stopped", 0))
     for piece in run.go(progress, done, work):

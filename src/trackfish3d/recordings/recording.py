@@ -39,13 +39,14 @@ from .edits.edit_log import read_log
 from .edits.mending import Mending, TrackFile, errors_of
 from .plausible import checked
 from .poses import FILE, TEXT, TRUTH_FILE, Poses, read_poses, write_poses
-from .storage import ROWS_PER_GROUP, read_table, read_tracks, read_truth, write_pieces
+from .storage import ROWS_PER_GROUP, groups_from, read_table, read_tracks, read_truth, write_pieces
 from .tracks import Tracks
 from .tracks_text import TABLE, digest_of, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 _TABLES = ("detections", "truth", "tracks", "mended_tracks", "poses", "truth_poses")
 ASSUMED_FPS = 30.0
+FIRST = -(2**62)  # before every frame
 C = TypeVar("C", Detections, Truth)
 
 
@@ -206,7 +207,7 @@ class Recording:
             raw = parts_file.with_parts(raw, beside, self.rig.names)
         return checked(raw, self.rig, str(path)).shifted(self.offsets)
 
-    def iter_detections(self, rows: int = ROWS_PER_GROUP) -> Iterator[Detections]:
+    def iter_detections(self, rows: int = ROWS_PER_GROUP, first: int = FIRST) -> Iterator[Detections]:
         """Give detections in pieces of whole frames, ascending, in bounded memory; time offsets applied.
 
         A camera's offset moves its rows across pieces, so rows are held back until no later row can precede them.
@@ -214,13 +215,16 @@ class Recording:
         Parameters
         ----------
         rows : how many are read at once.
+        first : frame from which they are given; row groups before it are not read.
         """
         path = self.folder / self.detections_file
         ahead = int(self.offsets.min())
         held: Detections | None = None
         raw_last: int | None = None
         try:
-            for batch in _open_parquet(path).iter_batches(batch_size=rows):
+            file = _open_parquet(path)
+            groups = groups_from(file.metadata, first - int(self.offsets.max()))
+            for batch in file.iter_batches(batch_size=rows, row_groups=groups):
                 batch.validate(full=True)
                 piece = Detections.from_table(pa.Table.from_batches([batch]), self.rig.names, str(path))
                 checked(piece, self.rig, str(path))
@@ -230,6 +234,7 @@ class Recording:
                     raise InputError(f"{path}: frame numbers go back at frame {int(piece.frame[0])}")
                 raw_last = int(piece.frame[-1])
                 piece = piece.shifted(self.offsets)
+                piece = piece.select(piece.frame >= first) if int(piece.frame[0]) < first else piece
                 held = piece if held is None else Detections.concat([held, piece])
                 ready = held.frame < raw_last + ahead
                 if ready.any():

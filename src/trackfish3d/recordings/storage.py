@@ -95,6 +95,24 @@ def read_rows(path: str | Path, first: int, count: int) -> pa.Table:
     return table.slice(first - int(starts[groups[0]]) if groups else 0, count)
 
 
+def groups_from(metadata: pq.FileMetaData, frame: int) -> list[int]:
+    """Return the row groups of a Parquet file that may hold a frame or later ones: the index by frame.
+
+    Parameters
+    ----------
+    metadata : of the file; where a row group has no statistics of the column ``frame``, it may hold any.
+    frame : the first that is wanted.
+    """
+    found = []
+    for g in range(metadata.num_row_groups):
+        group = metadata.row_group(g)
+        columns = (group.column(c) for c in range(group.num_columns))
+        known = next((c.statistics for c in columns if c.path_in_schema == "frame"), None)
+        if known is None or not known.has_min_max or known.max >= frame:
+            found.append(g)
+    return found
+
+
 def _read_csv(path: Path) -> pa.Table:
     """Read a CSV file as it lies, whatever its encoding, separator and decimal sign."""
     with path.open("rb") as file:

@@ -121,6 +121,44 @@ def test_pieces_written_one_by_one_are_the_file_of_the_whole(school, tmp_path, m
         assert (tmp_path / "pieces.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
+def test_a_resumed_run_reads_no_row_group_before_the_section_it_is_in(school, short_sections, tmp_path, monkeypatch):
+    monkeypatch.setattr("trackfish3d.recordings.recording.ROWS_PER_GROUP", 300)
+    rec = copy_of(school, tmp_path)
+    rec.write_detections(iter([rec.detections]))
+    last, read = [0], []
+    plain = Recording.iter_detections
+
+    def stop(done, total):
+        last[0] = done
+        if done > 0.8 * total:
+            raise KeyboardInterrupt
+
+    def counted(self, rows, first=-(2**62)):
+        for piece in plain(self, rows, first):
+            read.append((first, int(piece.frame[0])))
+            yield piece
+
+    with pytest.raises(KeyboardInterrupt):
+        track_files.track_into(Recording.open(rec.folder), make_method("joint", {}), stop)
+    monkeypatch.setattr(Recording, "iter_detections", counted)
+    made = track_files.track_into(Recording.open(rec.folder), make_method("joint", {}), rows=200)
+    assert made.points > 4.9 * FRAMES
+    assert all(frame >= first > 0 for first, frame in read)  # never from the beginning
+    assert max(first for first, _ in read) > 0.5 * FRAMES
+
+
+def test_frames_are_found_by_the_index_of_row_groups_whatever_clocks_the_cameras_have(school, tmp_path, monkeypatch):
+    monkeypatch.setattr("trackfish3d.recordings.recording.ROWS_PER_GROUP", 200)
+    rec = copy_of(school, tmp_path)
+    rec.write_detections(iter([rec.detections]))
+    monkeypatch.setattr(Recording, "offsets", np.array([0, 3, -2]))
+    whole = Recording.open(rec.folder).detections
+    for first in (-5, 0, 1, 77, 150, FRAMES - 1, 10**6):
+        pieces = list(Recording.open(rec.folder).iter_detections(150, first))
+        found = np.concatenate([p.frame for p in pieces]) if pieces else np.zeros(0)
+        np.testing.assert_array_equal(found, whole.frame[whole.frame >= first])
+
+
 def test_a_run_that_is_killed_goes_on_and_ends_in_the_same_bytes(school, short_sections, tmp_path):
     rec = copy_of(school, tmp_path)
     track_files.track_into(rec, make_method("joint", {}), rows=500)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...cameras.rig import CameraRig
 from ...core.progress import Progress, silent
 from ...recordings import whole_frames
 from ...recordings.detections import Detections
+from ...recordings.recording import FIRST
 from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
@@ -22,7 +24,7 @@ from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
 from .long.long_run import LongRun
 from .long.outcome import OPEN, STOPPED, number_note, total
-from .long.sections import SECTION, WHOLE, Section, cut, survey
+from .long.sections import SECTION, WHOLE, Survey, cut, survey
 from .observations import Observations
 from .parts.mending import mended
 from .refinement.confidence import suspects, undo_doubtful_joins
@@ -113,13 +115,14 @@ class Joint(Method):
         self.refuse_cameras(rig, detections.cameras)
         long = None
         if len(detections) > WHOLE and detections.skeleton is None:
-            long = self.long_run(rig, lambda: whole_frames.cut(detections, SECTION))
+            pieces = partial(_pieces, detections)
+            long = self.long_run(rig, pieces, self.survey(rig, pieces))
         if long is None:
             return super().track(rig, detections, fps, progress)
-        pieces = list(long.go(progress or silent))
-        totals, names = total(lambda: pieces, self.settings.scene)
+        made = list(long.go(progress or silent))
+        totals, names = total(lambda: made, self.settings.scene)
         return Result(
-            Tracks.concat([names.apply(p).tracks for p in pieces]),
+            Tracks.concat([names.apply(p).tracks for p in made]),
             totals.ranked,
             tuple(totals.notes(long.engine.stopped, self.settings.scene, self.settings.animals)),
             method=self.name,
@@ -127,29 +130,40 @@ class Joint(Method):
             model=long.world.model(long.model),
         )
 
-    def long_run(self, rig: CameraRig, pieces: Callable[[], Iterator[Detections]]) -> LongRun | None:
-        """Return the run of a recording in sections; None where it must be tracked as a whole.
+    def survey(self, rig: CameraRig, pieces: Callable[[int], Iterator[Detections]]) -> Survey | None:
+        """Look through a recording before it is tracked in sections; None where it must be tracked as a whole.
 
-        So are recordings of up to `sections.WHOLE` detections, such in which a camera or detections are there twice,
-        those with a region, and those with what people or a network said of them.
+        So are recordings with a region, and those with what people or a network said of them.
 
         Parameters
         ----------
         rig : the cameras.
-        pieces : gives all detections anew at every call, in whole frames, ascending, as many at once as it likes.
+        pieces : gives detections anew at every call, from a frame on, in whole frames, ascending, as many at once as it
+            likes.
         """
-        if (
-            self.pins
-            or self.settings.model is not None
-            or self.settings.region is not None
-            or len(rig) < self.min_cameras
-        ):
+        s = self.settings
+        if self.pins or s.model is not None or s.region is not None or len(rig) < self.min_cameras:
             return None
+        return survey(rig, cut(pieces(FIRST)))
 
-        def sections() -> Iterator[Section]:
-            return cut(pieces())
+    def long_run(
+        self, rig: CameraRig, pieces: Callable[[int], Iterator[Detections]], known: Survey | None
+    ) -> LongRun | None:
+        """Return the run of a recording in sections; None where it must be tracked as a whole.
 
-        known = survey(rig, sections())
-        if known.rows <= WHOLE or known.twice:
+        So are those of up to `sections.WHOLE` detections, and such in which a camera or detections are there twice.
+
+        Parameters
+        ----------
+        rig : the cameras.
+        pieces : as of `survey`.
+        known : what that found.
+        """
+        if known is None or known.rows <= WHOLE or known.twice:
             return None
-        return LongRun(rig, sections, known, self.settings)
+        return LongRun(rig, pieces, known, self.settings)
+
+
+def _pieces(detections: Detections, first: int) -> Iterator[Detections]:
+    """Give detections in memory from a frame on."""
+    return whole_frames.cut(detections.select(detections.frame >= first), SECTION)

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from ....cameras.rig import CameraRig
 from ....core.progress import Progress
+from ....recordings.detections import Detections
 from ..arguments import FutureFrames
 from ..engine import Engine
 from ..fit.initialise import initial_model
 from ..model import TrackingModel
 from ..settings import JointSettings
-from .sections import MARGIN, Prepared, Section, Survey, joined
+from .sections import MARGIN, Prepared, Section, Survey, cut, joined
 from .state import load_state, save_state
 from .windows import Carried, Piece, mend
 
@@ -25,16 +25,16 @@ class LongRun:
     Parameters
     ----------
     rig : the cameras.
-    sections : gives all sections anew at every call (`sections.cut`).
+    pieces : gives detections anew at every call, from a frame on, in whole frames, ascending.
     known : of the whole recording.
     settings : of the method.
     """
 
     def __init__(
-        self, rig: CameraRig, sections: Callable[[], Iterator[Section]], known: Survey, settings: JointSettings
+        self, rig: CameraRig, pieces: Callable[[int], Iterator[Detections]], known: Survey, settings: JointSettings
     ) -> None:
-        self.rig, self.sections, self.known, self.settings = rig, sections, known, settings
-        middle = next(islice(sections(), known.sections // 2, None))
+        self.rig, self.pieces, self.known, self.settings = rig, pieces, known, settings
+        middle = next(self._sections(len(known.sections) // 2))
         self.world = Prepared.of(rig, middle, known, None).world
         self.model: TrackingModel = initial_model(self.world.rig, self.world.detections, settings)
         self.engine = Engine(self.world.rig, self.model, settings)
@@ -49,17 +49,16 @@ class LongRun:
         done : sections that are finished already; their state is in ``folder``.
         folder : where the state after each section is kept before its tracks are given; `forget` removes older ones.
         """
-        if done >= self.known.sections:
+        count = len(self.known.sections)
+        if done >= count:
             return
         if done and folder is not None:
             self._carried = load_state(_state(folder, done), self.engine)
-        frames = 0
+        first = max(done - 1, 0)
+        frames = self.known.sections[first][2]
         before: Prepared | None = None
         here: Prepared | None = None
-        for number, section in enumerate(self.sections()):
-            if number + 1 < done:
-                frames += len(section.detections.frames)
-                continue
+        for number, section in enumerate(self._sections(first), first):
             after = Prepared.of(self.rig, section, self.known, self.model)
             if here is not None and number > done:
                 yield self._take(before, here, after, progress, frames, folder, number)
@@ -67,7 +66,12 @@ class LongRun:
                 frames += len(here.world.detections.frames)
             before, here = None if here is None else here.between(after.begin - MARGIN, after.begin), after
         if here is not None:
-            yield self._take(before, here, None, progress, frames, folder, self.known.sections)
+            yield self._take(before, here, None, progress, frames, folder, count)
+
+    def _sections(self, number: int) -> Iterator[Section]:
+        """Give sections from one on."""
+        frame, row, _ = self.known.sections[number]
+        return cut(self.pieces(frame), row)
 
     def forget(self, folder: Path, done: int) -> None:
         """Remove the state before the last.

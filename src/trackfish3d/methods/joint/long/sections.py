@@ -30,7 +30,7 @@ class Section:
     row: int
 
 
-def cut(pieces: Iterable[Detections]) -> Iterator[Section]:
+def cut(pieces: Iterable[Detections], row: int = 0) -> Iterator[Section]:
     """Cut a recording into sections.
 
     A section ends with the frame in which it has `SECTION` detections and `LEAST_FRAMES` frames. So where it ends
@@ -38,10 +38,11 @@ def cut(pieces: Iterable[Detections]) -> Iterator[Section]:
 
     Parameters
     ----------
-    pieces : whole frames, ascending; of any size.
+    pieces : whole frames, ascending; of any size. They begin with the recording, or with a section of it.
+    row : detections before them.
     """
     held: list[Detections] = []
-    count = row = 0
+    count = 0
     for piece in pieces:
         held.append(piece)
         count += len(piece)
@@ -61,23 +62,21 @@ def cut(pieces: Iterable[Detections]) -> Iterator[Section]:
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What must be known of a whole recording before it is tracked.
+    """What must be known of a whole recording before it is tracked; plain values, so that they can be kept.
 
     Attributes
     ----------
-    camera : (C,) standing order of the cameras.
-    first : number of the first frame.
+    camera : standing order of the cameras.
     frames : how many have detections.
     rows : how many detections there are.
-    sections : how many sections they make.
+    sections : of each, its first frame, and detections and frames with detections before it.
     twice : whether a camera or detections seem to be there twice.
     """
 
-    camera: Ints
-    first: int
+    camera: list[int]
     frames: int
     rows: int
-    sections: int
+    sections: list[list[int]]
     twice: bool
 
 
@@ -90,17 +89,18 @@ def survey(rig: CameraRig, sections: Iterable[Section]) -> Survey:
     sections : all of them.
     """
     sums, again = np.zeros((3, len(rig))), np.zeros(len(rig))
-    first = frames = rows = count = 0
+    frames = rows = 0
+    begins: list[list[int]] = []
     for section in sections:
         found = section.detections
-        first = int(found.frame[0]) if not count else first
+        begins.append([int(found.frame[0]), rows, frames])
         sums += looks(rig, found)
         again += np.bincount(found.camera[copies(found)], minlength=len(rig))
         frames += len(found.frames)
         rows += len(found)
-        count += 1
     alike = any(same_camera(rig, a, b) for b in range(len(rig)) for a in range(b))
-    return Survey(camera_order(sums), first, frames, rows, count, alike or bool((again > 0.5 * MOSTLY * sums[0]).any()))
+    twice = alike or bool((again > 0.5 * MOSTLY * sums[0]).any())
+    return Survey(camera_order(sums).tolist(), frames, rows, begins, twice)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ class Prepared:
 
         Pairs are left to sections that follow each other (`Observations.paired`).
         """
-        world = Canonical.under(rig, section.detections, known.camera, known.first, section.row)
+        world = Canonical.under(rig, section.detections, np.array(known.camera), known.sections[0][0], section.row)
         plain = (
             NOTHING
             if model is None
