@@ -100,7 +100,7 @@ def rays_of(rig: CameraRig, detections: Detections) -> Array:
         mine = detections.camera == c
         cast = camera.rays(detections.centroids[mine])
         rays[mine] = np.column_stack([cast.origin, cast.direction])
-    return np.nan_to_num(rays)  # a ray without a direction is parallel to all others
+    return np.asarray(np.nan_to_num(rays))  # a ray without a direction is parallel to all others
 
 
 def _linked(detections: Detections, rows: Ints, first: int, count: int) -> Chains:

@@ -1,8 +1,8 @@
 """A first adjustment before anything is tracked, for crowds before cameras that are far off.
 
-A tracker that is told wrong poses takes neighbours for one animal, and an adjustment by its tracks then makes the poses
-fit the mistakes. Pieces of paths that keep the same small distance of their rays for many frames are one animal
-whatever the poses are (see `chains`); poses adjusted by these alone are near enough for a tracker.
+A tracker that is told wrong poses takes neighbours for one animal, and an adjustment by its tracks makes the poses fit
+the mistakes. Pieces of paths that keep the same small distance of their rays for many frames are one animal whatever
+the poses are (see `chains`); poses adjusted by these alone are near enough for a tracker.
 """
 
 from collections.abc import Sequence
@@ -41,16 +41,19 @@ def settle_first(rig: CameraRig, setup: Setup, detections: Detections, freedom: 
     detections : with frame numbers as the cameras counted them.
     freedom : what may move.
     """
-    now = setup
-    for k in range(_ROUNDS):
-        pieces = surest_pieces(rig, now, detections, near=k > 0)
+    pieces, now, noise = surest_pieces(rig, setup, detections, near=False), setup, np.ones(len(rig))
+    for _ in range(_ROUNDS):
         if pieces is None:
             return setup
         now, done = adjust_pieces(now, freedom, pieces.part(~pieces.held), 2.0)
-        if Rotation.from_matrix(now.state.R @ setup.state.R.transpose(0, 2, 1)).magnitude().max() > _FAR:
+        turned = Rotation.from_matrix(now.state.R @ setup.state.R.transpose(0, 2, 1)).magnitude()
+        if turned.max() > _FAR:
             return setup
+        pieces, noise = surest_pieces(rig, now, detections, near=True), done.noise
+    if pieces is None:
+        return setup
     judge = pieces.part(pieces.held)
-    old, new = (float(np.median(np.hypot(*missed(s, judge, done.noise)[1].T))) for s in (setup, now))
+    old, new = (float(np.median(np.hypot(*missed(s, judge, noise)[1].T))) for s in (setup, now))
     return now if new < _BETTER * old else setup
 
 
