@@ -56,6 +56,11 @@ def test_nudged_cameras_and_a_late_clock_are_mended(nudged, tmp_path, capsys):
     found = json.loads((tmp_path / "new.refined.json").read_text())
     assert found["accepted"] is True
     assert found["after_px"] < 0.5 * found["before_px"]
+    poses = np.array([c["covariance"] for c in found["cameras"]])
+    assert poses.shape == (3, 6, 6)
+    assert (np.linalg.eigvalsh(poses) > 0).all()
+    sigma = np.degrees(np.sqrt(np.trace(poses[:, :3, :3], axis1=1, axis2=2)))
+    np.testing.assert_allclose(sigma, [c["turned_sigma_deg"] for c in found["cameras"]], rtol=1e-6)
     late = {c["name"]: c["clock_frames"] for c in found["cameras"]}
     assert late["cam1"] == pytest.approx(2.4, abs=0.1)
     assert (tmp_path / "new.refined.png").stat().st_size > 5000

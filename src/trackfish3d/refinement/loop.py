@@ -239,6 +239,15 @@ def _clock_sigma(done: Settled) -> Array:
     return np.asarray(sigma[done.places[:, CLOCK]])
 
 
+def _pose_covariance(done: Settled) -> Array:
+    """(6 C, 6 C) of all poses; zeros where they were held."""
+    size = len(done.covariance)
+    wide = np.zeros((size + 1, size + 1))  # place -1, what is held, reads zeros
+    wide[:size, :size] = done.covariance
+    where = done.places[:, POSE:WATER].ravel()
+    return np.asarray(wide[np.ix_(where, where)])
+
+
 def standard_errors(gain: Array) -> float:
     """By how many standard errors the mean is above zero.
 
@@ -270,6 +279,7 @@ def _judge(
     old_px, new_px = (np.hypot(*e.T) for e in (old_error, new_error))
     new = rig_of(setup.state, rig)
     sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
+    poses = _pose_covariance(done)
     points = pieces.position[:: max(len(pieces.position) // 500, 1)]
     camera = judge.sights.camera
     changes = []
@@ -290,6 +300,7 @@ def _judge(
                 float(1e6 * (setup.clock[c, 1] - 1)),
                 float(np.median(old_px[mine])) if mine.any() else np.nan,
                 float(np.median(new_px[mine])) if mine.any() else np.nan,
+                poses[6 * c : 6 * c + 6, 6 * c : 6 * c + 6],
             )
         )
     planes = tuple(
@@ -321,5 +332,6 @@ def _judge(
         len(pieces.sights.camera),
         rounds,
         rig.units,
+        poses,
         fps,
     )

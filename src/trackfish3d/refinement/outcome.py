@@ -12,7 +12,7 @@ from ..core.files import finite
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CameraChange:
     """What changed for one camera.
 
@@ -30,6 +30,7 @@ class CameraChange:
     clock_ppm : by how many millionths its clock is too slow.
     before_px : error of held-out sights with the old cameras.
     after_px : the same with the new ones.
+    covariance : (6, 6) of its turn, radians about its own axes, and of its ``t``, world units; zeros where it was held.
     """
 
     name: str
@@ -44,9 +45,10 @@ class CameraChange:
     clock_ppm: float
     before_px: float
     after_px: float
+    covariance: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Refinement:
     """Better cameras, clocks and water, and whether they are to be trusted.
 
@@ -58,6 +60,7 @@ class Refinement:
     before_px : error of held-out sights with the old cameras, mean of the cameras' medians.
     after_px : the same with the new ones.
     certainty : standard errors by which the new ones are better.
+    covariance : (6 C, 6 C) of all poses together, those of the cameras being its blocks.
     cameras : what changed, for each camera.
     water : height by which each plane moved along its normal, world units, with its standard deviation.
     told : what the data told, and was adjusted.
@@ -81,6 +84,7 @@ class Refinement:
     sights: int
     rounds: int
     units: str
+    covariance: Array
     fps: float | None = None
 
     @property
@@ -113,6 +117,7 @@ class Refinement:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON; the rig is a file of its own."""
-        plain = {k: v for k, v in self.__dict__.items() if k not in ("rig", "cameras")}
-        whole: dict[str, Any] = finite(plain | {"cameras": [asdict(c) for c in self.cameras]})
+        plain = {k: v for k, v in self.__dict__.items() if k not in ("rig", "cameras", "covariance")}
+        cameras = [asdict(c) | {"covariance": c.covariance.tolist()} for c in self.cameras]
+        whole: dict[str, Any] = finite(plain | {"cameras": cameras})
         return whole
