@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...media.video import Picture, Video
 from ..background.body_fit import BodySearch, Start
+from ..background.body_kernels import LENGTH
 from ..background.detector import BackgroundDetector
 from ..base import Detector, FrameDetections
 from ..masks.blobs import Blob, shapes
@@ -19,6 +20,7 @@ from .explain import CANDIDATE, Explained, explain
 from .learned import judge_boxes, judge_masks
 
 Array = NDArray[np.float64]
+_PIECE = 0.35  # of the area that animals should have, below which what nobody expects is a piece of one
 
 
 class SecondLook(Detector):
@@ -91,12 +93,18 @@ def _explained(d: BackgroundDetector, picture: Picture, here: Expected) -> Expla
 def _lay_bodies(
     blobs: list[Blob], level: NDArray[np.uint8], here: Expected, detector: BackgroundDetector, clear: float
 ) -> Explained:
-    """Lay bodies over what is seen of animals that hardly differ from the background, from where they should be."""
+    """Lay bodies over what is seen of animals that hardly differ from the background, from where they should be.
+
+    All views tell how large animals are, this one alone takes pieces for animals: sizes are those expected, and a
+    piece as small as that is none.
+    """
     look = detector.appearance
-    usual = np.array([2 * look.major, 2 * look.minor])
+    bodies = [_body(here, k) for k in range(len(here))]
+    usual = np.median([b[LENGTH:] for b in bodies], axis=0) if bodies else np.array([2 * look.major, 2 * look.minor])
+    least = max(look.smallest, _PIECE * float(np.median(here.area))) if bodies else look.smallest
     search = BodySearch(level)
-    again = search.find([Start.known(_body(here, k), usual) for k in range(len(here))])
-    rest = [piece for b in blobs if b.level >= clear for piece in search.uncovered(b, look.smallest)]
+    again = search.find([Start.known(b, b[LENGTH:].copy()) for b in bodies])
+    rest = [piece for b in blobs if b.level >= clear for piece in search.uncovered(b, least)]
     facts = shapes(rest) if rest else {}
     search.find([Start.fresh(facts, k, usual) for k in range(len(rest))])
     owner = np.full(len(search.bodies), -1, np.int64)

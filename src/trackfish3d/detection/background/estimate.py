@@ -11,6 +11,7 @@ from .appearance import Appearance
 from .foreground import Foreground
 
 Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 _STRETCHES, _LENGTH, _WARM = 5, 14, 6  # stretches of video, their frames, and those the background needs to settle
 _FULL = 0.9  # what one animal fills of the ellipse with its moments; two that touch fill 0.89 at most
 _UPPER, _ABOVE = 0.95, 1.2  # quantile of single animals, and how far beyond it still is one
@@ -80,14 +81,30 @@ def _watch(foreground: Foreground, video: Video, threads: int, appearance: Appea
 
 def _judge(table: Array) -> Appearance:
     """Typical sizes and their spread, from blobs that are mostly single animals, with noise below and pairs above."""
-    area, major, minor, fill, level, bright = table.T
+    area, fill, level = table[:, 0], table[:, 3], table[:, 4]
     # Half of all that moves, weighed by how much it differs, is in blobs below this: specks do not count.
     anchor = _weighted_median(area, area * level)
     animal = (area > _SPECK * anchor) & (area < _CROWD * anchor)
     # What fills its ellipse is one animal: pairs that cross or touch leave corners free.
     single = animal & (fill >= min(_FULL, float(np.median(fill[animal]))))
     # Light on the floor moves too, and is faint: contrast counts.
-    typical, length = (_weighted_median(v[single], level[single]) for v in (area, major))
+    found = _from_singles(table, animal, single, level)
+    # What hardly differs falls into pieces, and there are more pieces than animals: there each counts by its area.
+    return _from_singles(table, animal, single, level * area) if found.weak else found
+
+
+def _from_singles(table: Array, animal: Bools, single: Bools, weight: Array) -> Appearance:
+    """Sizes by weighted medians of what looks like one animal.
+
+    Parameters
+    ----------
+    table : (N, 6) of `_watch`.
+    animal : (N,) what is no speck and no crowd.
+    single : (N,) of these, what looks like one.
+    weight : (N,) of each.
+    """
+    area, major, minor, fill, level, bright = table.T
+    typical, length = (_weighted_median(v[single], weight[single]) for v in (area, major))
     near = animal & (area > _SMALL * typical) & (area < _LARGE * typical)
     width = float(np.median(minor[near]))
     usual = _weighted_median(level[near], (area * level)[near])
