@@ -190,6 +190,23 @@ def test_films_are_looked_at_again_and_what_was_there_is_kept(films, tmp_path, c
     assert "not of 'trackfish3d detect'" in capsys.readouterr().err
 
 
+def test_a_second_look_that_makes_tracks_worse_is_left_out(films, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("trackfish3d.pipeline.again.rounds_of_looks.objection", lambda before, after: "they break")
+    out = tmp_path / "rec"
+    assert run(films, out) == 0
+    assert "left out, its tracks are worse: they break" in lines(capsys.readouterr().out)["look again"]
+    first = (out / "detections.first.parquet").read_bytes()
+    assert (out / "detections.parquet").read_bytes() == first
+    assert json.loads((out / "look_again.json").read_text())["refused"] == "they break"
+    assert not (out / ".detect").exists()
+    assert "they break" in (out / "report.html").read_text()
+    tracks = (out / "tracks.parquet").read_bytes()
+    with pytest.raises(SystemExit):
+        main(["look-again", str(out), "--workers", "1"])
+    assert "left out, its tracks are worse: they break" in capsys.readouterr().out
+    assert ((out / "detections.parquet").read_bytes(), (out / "tracks.parquet").read_bytes()) == (first, tracks)
+
+
 def test_mistakes_are_one_line(films, tmp_path, capsys):
     other = tmp_path / "other"
     other.mkdir()

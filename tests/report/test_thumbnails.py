@@ -74,7 +74,7 @@ def test_a_second_look_is_shown_before_and_after(small):
     assert second_looks(small) is None
     rounds = [{"added": 3, "removed": 1, "moved": 7, "kept": 20}]
     write_json(small.folder / "look_again.json", {"rounds": rounds})
-    assert second_looks(small) == {"rounds": [[3, 1, 7, 20]], "pictures": []}
+    assert second_looks(small) == {"rounds": [[3, 1, 7, 20]], "pictures": [], "refused": ""}
     (small.folder / "preview").mkdir()
     name, other = small.rig.names[:2]
     for ending, level in (("", 40), ("-again", 200)):
@@ -88,5 +88,7 @@ def test_a_second_look_is_shown_before_and_after(small):
         picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(shown[what]))))
         assert picture.shape == (40, 120, 3)
         assert abs(picture.mean() - level) < 2
+    write_json(small.folder / "look_again.json", {"rounds": [], "refused": "tracks break 9 times, 2 before"})
+    assert second_looks(small)["refused"] == "tracks break 9 times, 2 before"
     write_json(small.folder / "look_again.json", {"rounds": "many"})
     assert second_looks(small) is None

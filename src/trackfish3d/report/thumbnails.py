@@ -67,13 +67,17 @@ def _pictures(video: Video, budget: int) -> list[tuple[int, bytes]]:
 def second_looks(recording: Recording) -> dict[str, Any] | None:
     """Return the rounds' numbers of detections, and pictures of each camera before and after; None without a look.
 
+    ``refused`` says why a round was left out, or is empty.
+
     Parameters
     ----------
     recording : that was looked at again, or not.
     """
     known = read_json(recording.folder / "look_again.json")
     rounds = known.get("rounds") if isinstance(known, dict) else None
-    if not isinstance(rounds, list) or not rounds:
+    refused = known.get("refused") if isinstance(known, dict) else None
+    refused = refused if isinstance(refused, str) else ""
+    if not isinstance(rounds, list) or not (rounds or refused):
         return None
     counts = [[int(r[k]) for k in COUNTS] for r in rounds if isinstance(r, dict) and set(COUNTS) <= set(r)]
     pictures, left = [], BUDGET
@@ -87,7 +91,7 @@ def second_looks(recording: Recording) -> dict[str, Any] | None:
             break
         before, after = (base64.b64encode(jpeg).decode() for jpeg in both)
         pictures.append({"camera": name, "before": before, "after": after})
-    return {"rounds": counts, "pictures": pictures}
+    return {"rounds": counts, "pictures": pictures, "refused": refused}
 
 
 def _jpeg(recording: Recording, name: str) -> bytes:

@@ -7,20 +7,22 @@ from pathlib import Path
 
 from ...core import provenance
 from ...core.errors import InputError
-from ...core.files import atomic_path, digest, read_json, write_json
+from ...core.files import atomic_path, digest, read_json, remove_folder, write_json
 from ...core.lock import locked
 from ...core.progress import TaskProgress
 from ...detection.again.changes import Changes, compare
 from ...detection.again.films import look_at_films, write_looked
 from ...detection.base import Detector
-from ...detection.pipeline import check_videos
+from ...detection.pipeline import WORK, check_videos
 from ...detection.registry import detector_names, make_detector
 from ...evaluation.truth_links import relink_recording
 from ...media.video import Video
 from ...methods.base import Method
 from ...methods.registry import make_method
+from ...methods.result import Result
 from ...recordings import Detections, Recording, Tracks
 from ..tracking import Source, open_recording
+from .guard import objection
 
 LOOKED = "look_again.json"
 FIRST = {"detections.parquet": "detections.first.parquet", "tracks.parquet": "tracks.first.parquet"}
@@ -29,15 +31,29 @@ FIRST = {"detections.parquet": "detections.first.parquet", "tracks.parquet": "tr
 
 @dataclass
 class Looked:
-    """What second looks made: ``detections``, what each of the ``rounds`` changed, and ``notes``, a line each."""
+    """What second looks made.
+
+    Attributes
+    ----------
+    detections : of the last round that was worth it.
+    result : of tracking these; None where no round was.
+    rounds : what each of them changed.
+    notes : what a user should know, a line each.
+    refused : why the round after them was left out; None where none was.
+    """
 
     detections: Detections
+    result: Result | None = None
     rounds: list[Changes] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    refused: str | None = None
 
     def lines(self) -> list[str]:
         """Return a line for each round."""
-        return [f"round {k + 1}: {changes}" for k, changes in enumerate(self.rounds)]
+        out = [f"round {k + 1}: {changes}" for k, changes in enumerate(self.rounds)]
+        if self.refused is not None:
+            out.append(f"round {len(out) + 1}: left out, its tracks are worse: {self.refused}")
+        return out
 
 
 def look_again(
@@ -51,7 +67,8 @@ def look_again(
     """Look at the films again with what the tracks expect, track what is then seen, and write both.
 
     What was there before is kept as ``detections.first.parquet`` and ``tracks.first.parquet``; what each round
-    changed is written to ``look_again.json``. It ends early where a round changes nothing.
+    changed is written to ``look_again.json``. It ends early where a round changes nothing, or makes tracks worse as
+    far as can be told without truth (see `guard`): then what was there before it stays.
 
     Parameters
     ----------
@@ -72,11 +89,13 @@ def look_again(
         films, _ = check_videos(source)
         keep_first(source.folder)
         looked = look_rounds(source, detector, method, source.tracks, films, rounds, workers, previews, progress)
-        result = method.track(source.rig, looked.detections, source.fps)
-        write_looked(source, looked.detections, looked.notes)
-        result.save(source)
-        source.forget()
-        relink_recording(source)
+        if looked.result is not None:
+            write_looked(source, looked.detections, looked.notes)
+            looked.result.save(source)
+            source.forget()
+            relink_recording(source)
+        else:
+            remove_folder(source.folder / WORK)
         note(source.folder, looked)
     return looked
 
@@ -92,7 +111,7 @@ def look_rounds(
     previews: bool,
     progress: TaskProgress | None,
 ) -> Looked:
-    """Look, and track between two looks, until nothing changes; nothing is written.
+    """Look and track, until nothing changes or the tracks become worse; nothing is written.
 
     Parameters
     ----------
@@ -108,8 +127,6 @@ def look_rounds(
     """
     looked = Looked(recording.detections)
     for _ in range(rounds):
-        if looked.rounds:
-            tracks = method.track(recording.rig, looked.detections, recording.fps).tracks
         seen, made = look_at_films(
             recording,
             detector,
@@ -120,8 +137,12 @@ def look_rounds(
             progress=progress,
             previews=previews,
         )
+        result = method.track(recording.rig, seen, recording.fps)
+        looked.refused = objection(tracks, result.tracks)
+        if looked.refused is not None:
+            break
         looked.rounds.append(compare(looked.detections, seen))
-        looked.detections = seen
+        looked.detections, looked.result, tracks = seen, result, result.tracks
         looked.notes += [n for n in made.notes if n not in looked.notes]
         if not looked.rounds[-1].any:
             break
@@ -153,8 +174,8 @@ def note(folder: Path, looked: Looked) -> None:
     looked : what was done.
     """
     rounds = [{"added": c.added, "removed": c.removed, "moved": c.moved, "kept": c.kept} for c in looked.rounds]
-    made = {"detections.parquet": digest(folder / "detections.parquet")}
-    write_json(folder / LOOKED, {"rounds": rounds, "made": made})
+    made = {"detections.parquet": digest(folder / "detections.parquet")} if looked.rounds else {}
+    write_json(folder / LOOKED, {"rounds": rounds, "refused": looked.refused, "made": made})
     provenance.note(folder, "look again", [folder / n for n in FIRST.values()], {"rounds": len(rounds)})
 
 

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...core.files import atomic_path
+from ...core.files import atomic_path, remove_folder
 from ...core.progress import Progress
 from ...detection.again.films import write_looked
 from ...detection.base import Detector
+from ...detection.pipeline import WORK
 from ...evaluation.truth_links import relink_recording
 from ...health.kept import CHECK, kept_problems
 from ...media.video import Video
@@ -90,7 +91,10 @@ class SecondLooks:
         return Stage("first tracks", recorded(self.folder, self.found), _stamp(self.method), (target,), work)
 
     def look(self) -> Stage:
-        """Look at the films again; left out where the cameras do not agree: tracks would then tell lies."""
+        """Look at the films again.
+
+        Left out where the cameras do not agree, for tracks would then tell lies, and where it makes tracks worse.
+        """
         tracks_file = self.folder / FIRST["tracks.parquet"]
 
         def work(progress: Progress) -> str:
@@ -111,8 +115,12 @@ class SecondLooks:
                 True,
                 counted(progress, self.films),
             )
-            write_looked(recording, looked.detections, looked.notes)
-            relink_recording(Recording.open(self.folder))
+            if looked.rounds:
+                write_looked(recording, looked.detections, looked.notes)
+                relink_recording(Recording.open(self.folder))
+            else:
+                self._copy(FIRST[_FOUND], _FOUND)
+                remove_folder(self.folder / WORK)
             note(self.folder, looked)
             return "\n".join([looked.lines()[-1], *looked.lines()[:-1]])
 

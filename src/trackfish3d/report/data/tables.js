@@ -69,9 +69,11 @@ function secondLooks() {
   const { looks } = report;
   if (!looks) return;
   $("looks").hidden = false;
-  $("looktext").textContent = "Films were read once more with what the first tracks expect. Numbers are of detections.";
+  const text = "Films were read once more with what the first tracks expect. Numbers are of detections.";
+  const refused = looks.refused ? ` Round ${looks.rounds.length + 1} was left out, its tracks are worse: ${looks.refused}.` : "";
+  $("looktext").textContent = text + refused;
   const rows = looks.rounds.map((counts, k) => [k + 1, ...counts]);
-  $("looktable").append(table("", ["round", "added", "removed", "moved", "as they were"], rows));
+  if (rows.length) $("looktable").append(table("", ["round", "added", "removed", "moved", "as they were"], rows));
   for (const { camera, before, after } of looks.pictures) {
     const pair = make("details", {}, make("summary", { textContent: `${camera}: before and after` }));
     for (const [what, jpeg] of [["before", before], ["after", after]]) {
