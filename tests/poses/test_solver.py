@@ -1,13 +1,28 @@
 """Bodies in time: the equations against dense algebra, and simulated schools against their truth."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
+from trackfish3d.cameras import CameraRig
 from trackfish3d.core.errors import InputError
 from trackfish3d.poses import reconstruct_poses
-from trackfish3d.poses.blocks import invert, solve
-from trackfish3d.poses.kernels import Body, Equations, Sight, derivatives, lengths, measured, motion, spreads
+from trackfish3d.poses.blocks import Chain
+from trackfish3d.poses.first_noise import variance_shares
+from trackfish3d.poses.kernels import (
+    Body,
+    Equations,
+    Sight,
+    derivatives,
+    lengths,
+    measured,
+    motion,
+    placed_by_views,
+    spreads,
+)
 from trackfish3d.recordings import Poses, Tracks
 
 from .schools import LENGTH, PARTS, matched, perfect_tracks, school
@@ -31,9 +46,10 @@ def chain(blocks: int, size: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray
 def test_blocks_are_what_dense_algebra_gives(blocks: int) -> None:
     diagonal, upper, whole = chain(blocks, 4)
     right = np.random.default_rng(1).normal(size=(blocks, 4))
-    np.testing.assert_allclose(solve(diagonal, upper, right).ravel(), np.linalg.solve(whole, right.ravel()), rtol=1e-8)
+    found = Chain.of(diagonal, upper).solve(right[..., None])
+    np.testing.assert_allclose(found.ravel(), np.linalg.solve(whole, right.ravel()), rtol=1e-8)
     inverse = np.linalg.inv(whole).reshape(blocks, 4, blocks, 4).transpose(0, 2, 1, 3)
-    found, side = invert(diagonal, upper)
+    found, side = Chain.of(diagonal, upper).inverted()
     np.testing.assert_allclose(found, inverse[np.arange(blocks), np.arange(blocks)], rtol=1e-7, atol=1e-12)
     np.testing.assert_allclose(side, inverse[np.arange(blocks - 1), np.arange(1, blocks)], rtol=1e-7, atol=1e-12)
 
@@ -60,7 +76,7 @@ def test_normal_equations_are_the_gradient_and_the_curvature_of_what_is_minimise
         derivatives(packed, sight, points, 1e-6, error, slope)
         measured(out, error, slope, weight)
         motion(out, points, body, np.ones((frames, parts)))
-        lengths(out, points, body, np.ones((frames, 2)))
+        lengths(out, points, body, np.ones((frames, 2)), np.full((frames, parts), 1 / 900))
         return out
 
     def cost(points: np.ndarray) -> float:
@@ -89,7 +105,7 @@ def test_normal_equations_are_the_gradient_and_the_curvature_of_what_is_minimise
             whole[18 * m - 18 : 18 * m, 18 * m : 18 * m + 18] = made_of.upper[m - 1]
             whole[18 * m : 18 * m + 18, 18 * m - 18 : 18 * m] = made_of.upper[m - 1].T
     inverse = np.linalg.inv(whole)[:45, :45]
-    covariance, jolt, stretch = spreads(*invert(made_of.diagonal, made_of.upper), points, body)
+    covariance, jolt, stretch = spreads(*Chain.of(made_of.diagonal, made_of.upper).inverted(), points, body)
     np.testing.assert_allclose(covariance[3, 1], inverse[30:33, 30:33], rtol=1e-6, atol=1e-12)
     pick = np.zeros((3, 45))
     for i, w in enumerate((1.0, -2.0, 1.0)):
@@ -119,6 +135,64 @@ def test_left_and_right_of_one_view_and_parts_of_neighbours_are_put_right() -> N
     error, _ = matched(poses, made.truth)
     eyes = error[:, [PARTS.index("left_eye"), PARTS.index("right_eye")]]
     assert (eyes < 0.025 * LENGTH).mean() > 0.93
+
+
+def test_a_part_that_one_camera_sees_is_left_out_or_as_unsure_as_it_is() -> None:
+    made = school(fish=3, frames=60)
+    tail, seen = PARTS.index("tail_tip"), made.detections
+    parts = seen.parts.copy()
+    parts[seen.camera > 0, tail] = np.nan
+    poses = reconstruct_poses(made.rig, replace(seen, parts=parts), perfect_tracks(made))
+    error, far = matched(poses, made.truth)
+    said = np.isfinite(error[:, tail])
+    assert not poses.observed[:, tail].any()
+    assert (far[said, tail] < chi2.ppf(0.9545, 3)).sum() >= 0.7 * said.sum()
+    others = np.delete(error, tail, axis=1)
+    assert (others < 0.02 * LENGTH).mean() > 0.9
+
+
+def test_a_part_that_is_hidden_for_a_while_is_drawn_on_with_a_sigma_that_holds() -> None:
+    made = school(fish=3, frames=60)
+    tail, seen = PARTS.index("tail_tip"), made.detections
+    parts = seen.parts.copy()
+    parts[(seen.frame % 20 < 5), tail] = np.nan
+    poses = reconstruct_poses(made.rig, replace(seen, parts=parts), perfect_tracks(made))
+    error, far = matched(poses, made.truth)
+    hidden = (made.truth.frame % 20 < 5) & np.isfinite(error[:, tail])
+    assert hidden.sum() > 30
+    assert (far[hidden, tail] < chi2.ppf(0.9545, 3)).mean() > 0.85
+    assert (far[hidden, tail] < chi2.ppf(0.01, 3)).mean() < 0.2  # nor is it far too wide
+
+
+@pytest.mark.parametrize("degrees", [0.5, 2.0])
+def test_one_wrongly_calibrated_camera_of_three_does_no_harm(degrees: float) -> None:
+    made = school(fish=3, frames=60, seed=3)
+    bad = made.rig[1]
+    turn = Rotation.from_rotvec(np.radians([0.6 * degrees, 0.8 * degrees, 0.0])).as_matrix() @ bad.R
+    moved = replace(bad, R=turn, t=turn @ bad.R.T @ bad.t)
+    rig = CameraRig((made.rig[0], moved, made.rig[2]), made.rig.units)
+    tracks = perfect_tracks(made)
+    error, far = matched(reconstruct_poses(rig, made.detections, tracks), made.truth)
+    assert (error < 0.02 * LENGTH).mean() > 0.8
+    assert (far[np.isfinite(error)] < chi2.ppf(0.9545, 3)).mean() > 0.85
+
+
+def test_variances_of_cameras_are_found_from_those_of_their_pairs() -> None:
+    own = np.array([1.0, 4.0, 0.5, 900.0])
+    counts = 100.0 * (1 - np.eye(4))
+    np.testing.assert_allclose(variance_shares((own[:, None] + own) * (counts > 0), counts), own, rtol=0.15)
+
+
+def test_parts_are_placed_where_views_know_them_in_every_direction() -> None:
+    rng = np.random.default_rng(2)
+    slope, weight = rng.normal(size=(40, 3, 5, 2, 3)), rng.uniform(0.1, 2, (40, 3, 5)) * (rng.random((40, 3, 5)) < 0.5)
+    told = np.einsum("fckai,fck,fckaj->fkij", slope, weight, slope)
+    least = np.linalg.eigvalsh(told)[..., 0]
+    for sigma in (0.5, 1.0, 2.0):
+        found = placed_by_views(slope, weight, sigma)
+        assert (least[found] > 1 / sigma**2).all()
+        assert not found[(weight > 0).sum(1) < 2].any()
+        assert found[least > 4 / sigma**2].all()
 
 
 def test_same_input_same_poses() -> None:

@@ -244,7 +244,7 @@ def _lengths(anatomy: Anatomy, segments: list[Segment], skeleton: Skeleton) -> t
         far = np.linalg.norm(segment.points[:, body.first] - segment.points[:, body.second], axis=-1)
         usual = anatomy.of(segment.track).length
         weight = (FREEDOM_LONG + 1) / (FREEDOM_LONG + (far - usual) ** 2 / body.variance)
-        weight = weight / (1 + segment.stretches / body.variance)  # what only the length itself tells, says nothing
+        weight = weight * np.maximum(1 - segment.stretches / body.variance, 0.0)  # the length itself tells nothing new
         kept = sums.setdefault(segment.track, np.zeros((3, len(twin))))
         kept += np.stack([weight.sum(0), (weight * far).sum(0), (weight * far**2).sum(0)])
     both = {t: s + np.where(twin != np.arange(len(twin)), s[:, twin], 0.0) for t, s in sums.items()}
@@ -257,8 +257,9 @@ def _lengths(anatomy: Anatomy, segments: list[Segment], skeleton: Skeleton) -> t
         far = np.linalg.norm(segment.points[:, body.first] - segment.points[:, body.second], axis=-1)
         miss = (far - own[segment.track]) ** 2
         weight = (FREEDOM_LONG + 1) / (FREEDOM_LONG + miss / body.variance)
-        total += (weight * (miss + segment.stretches)).sum(0)
-        count += len(far)
+        known = segment.stretches < body.variance
+        total += np.where(known, weight * (miss + segment.stretches), 0.0).sum(0)
+        count += known.sum(0)
     total, count = total + total[twin], count + count[twin]
-    variance = np.maximum(total / np.maximum(count, 1), (0.01 * common) ** 2)
+    variance = np.maximum(np.where(count > 0, total / np.maximum(count, 1), body.variance), (0.01 * common) ** 2)
     return body._replace(length=common, variance=variance), own

@@ -214,8 +214,37 @@ def measured(equations: Equations, error: Array, slope: Array, weight: Array) ->
 
 
 @kernel
-def lengths(equations: Equations, points: Array, body: Body, grip: Array) -> None:
-    """Add lengths between parts, weighted by grip (F, E), and a weak pull of each part towards its parent."""
+def placed_by_views(slope: Array, weight: Array, sigma: float) -> Flags:
+    """Where (F, K) views alone place a part, in every direction, within ``sigma``, world units.
+
+    Parameters
+    ----------
+    slope : (F, C, K, 2, 3) px a unit.
+    weight : (F, C, K) one over px squared, 0 where nothing is seen.
+    sigma : how well, world units.
+    """
+    frames, views, parts = weight.shape
+    out = np.zeros((frames, parts), np.bool_)
+    for f in range(frames):
+        for k in range(parts):
+            xx = yy = zz = xy = xz = yz = 0.0
+            for c in range(views):
+                w = weight[f, c, k]
+                if not w > 0.0:
+                    continue
+                for i in range(2):
+                    x, y, z = slope[f, c, k, i, 0], slope[f, c, k, i, 1], slope[f, c, k, i, 2]
+                    xx, yy, zz = xx + w * x * x, yy + w * y * y, zz + w * z * z
+                    xy, xz, yz = xy + w * x * y, xz + w * x * z, yz + w * y * z
+            det = xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz)
+            half = 0.5 * (xx + yy + zz)
+            out[f, k] = det * sigma * sigma > half * half and half > 0.0  # det / half^2 is below the least eigenvalue
+    return out
+
+
+@kernel
+def lengths(equations: Equations, points: Array, body: Body, grip: Array, pull: Array) -> None:
+    """Add lengths between parts, weighted by grip (F, E), and a pull (F, K), one over a variance, towards parents."""
     frames, parts = points.shape[0], points.shape[1]
     n = 3 * parts
     for f in range(frames):
@@ -244,12 +273,12 @@ def lengths(equations: Equations, points: Array, body: Body, grip: Array) -> Non
                     equations.diagonal[m, base + 3 * j + a, base + 3 * i + b] -= value
         for k in range(parts):
             p = body.parent[k]
-            w = 1.0 / (body.wide[k] * body.wide[k])
+            w = pull[f, k]
             for a in range(3):
                 if p >= 0:
-                    pull = w * (points[f, p, a] - points[f, k, a])
-                    equations.right[m, base + 3 * k + a] += pull
-                    equations.right[m, base + 3 * p + a] -= pull
+                    draw = w * (points[f, p, a] - points[f, k, a])
+                    equations.right[m, base + 3 * k + a] += draw
+                    equations.right[m, base + 3 * p + a] -= draw
             if p >= 0:
                 _add(equations, f, k, f, k, w)
                 _add(equations, f, p, f, p, w)

@@ -15,6 +15,7 @@ from ..recordings.poses import Poses
 from ..recordings.tracks import Tracks
 from .anatomy import Anatomy, first_anatomy, updated
 from .claims import claim
+from .first_noise import first_noise
 from .kernels import agree
 from .segments import Segment, Sightings, segments_of
 from .solver import lasting_covariance, relax
@@ -24,7 +25,7 @@ Array = NDArray[np.float64]
 WINDOW, OVERLAP = 300, 12  # frames that are solved together, and that windows share at each end
 LEARN = 1200  # frames of animals, at most, that teach
 CAP = 9.0  # squared sigmas beyond which a view does not agree with a first point
-ROUNDS = 3  # of expectation and maximisation, before and after parts are taken from others
+ROUNDS = 2  # of expectation and maximisation, before and after parts are taken from others
 JUMP = 0.15  # of the size of a body, from the frames around: a first point that is no first point
 LEFT_OUT = 0.25  # of the size of a body: a part that is known no better is left out
 
@@ -121,30 +122,19 @@ class _Work:
         for k in range(2 * ROUNDS):
             if k == ROUNDS:
                 claim(self.rig, self.sightings, self.detections, segments, anatomy)
-            widths = (4.0, 2.0, 1.0) if k in (0, ROUNDS) else (1.0,)
-            spread = k % ROUNDS in (0, ROUNDS - 1)  # covariances hardly change between, and cost more than a step
+            widths = (4.0, 2.0, 1.0) if k == 0 else (2.0, 1.0) if k == ROUNDS else (1.0,)
+            spread = k != ROUNDS  # covariances hardly change when parts change hands, and cost as much as a step
             noises = [relax(self.rig, self.sightings, s, anatomy, widths, spread) for s in segments]
             scores = [self.sightings.score[np.maximum(s.rows, 0), s.taken] for s in segments]
             anatomy = updated(anatomy, segments, noises, scores, skeleton)
         return anatomy, taught
 
     def first_noise(self, windows: list[tuple[int, int, tuple[int, int]]]) -> Array:
-        """Guess a first noise (C, K) px: what the median view of three is off the two that agree best."""
-        views, parts = len(self.rig), len(self.detections.skeleton or ())
-        sigma = np.full((views, parts), 0.01 * float(np.mean([c.size[0] for c in self.rig])))
-        for _ in range(2):
-            errors = []
-            for first, last, _ in windows[:4]:
-                for segment in self.started(first, last, sigma):
-                    for c, camera in enumerate(self.rig):
-                        at = camera.project(segment.points.reshape(-1, 3)).reshape(*segment.points.shape[:2], 2)
-                        pixel = self.sightings.pixel[np.maximum(segment.rows[:, c], 0), segment.taken[:, c]]
-                        off = np.linalg.norm(pixel - at, axis=-1)
-                        errors.append(off[segment.seen[:, c] & np.isfinite(off)])
-            found = np.concatenate(errors) if errors else np.zeros(0)
-            if len(found) > 20:
-                sigma[:] = max(1.5 * float(np.median(found)) / 1.18, 0.5)
-        return sigma
+        """Guess a first noise (C, K) px."""
+        seen: NDArray[np.bool_] = np.asarray(np.isfinite(self.sightings.pixel).all(-1))
+        some = [s for first, last, _ in windows[:4] for s in segments_of(self.tracks, seen, first, last)]
+        parts = len(self.detections.skeleton or ())
+        return np.repeat(first_noise(self.rig, self.sightings, some)[:, None], parts, axis=1)
 
     def solved(self, anatomy: Anatomy, first: int, last: int, taught: list[Segment] | None) -> list[Segment]:
         """Segments of a window, solved with covariances; those that have taught only need what was learnt last."""
@@ -152,13 +142,11 @@ class _Work:
         if taught is None:
             for segment in segments:
                 segment.points = filled(segment, anatomy.size)
-                relax(self.rig, self.sightings, segment, anatomy, (4.0, 2.0, 1.0, 1.0), True)
-        for widths in ((2.0, 1.0, 1.0), (1.0,)):
-            changed = claim(self.rig, self.sightings, self.detections, segments, anatomy)
+                relax(self.rig, self.sightings, segment, anatomy, (4.0, 2.0, 1.0), True)
+        for last_time in (False, True):
+            claim(self.rig, self.sightings, self.detections, segments, anatomy)
             for segment in segments:
-                relax(self.rig, self.sightings, segment, anatomy, widths, True)
-            if not changed:
-                break
+                relax(self.rig, self.sightings, segment, anatomy, (1.0,) if last_time else (2.0, 1.0), last_time)
         return segments
 
     def poses(self, segment: Segment, anatomy: Anatomy, kept: tuple[int, int]) -> Poses:

@@ -6,12 +6,13 @@ from numpy.typing import NDArray
 from ..cameras.rig import CameraRig
 from . import anatomy as learnt
 from .anatomy import Anatomy
-from .blocks import invert, solve
-from .kernels import Body, Equations, Sight, derivatives, lengths, measured, motion, spreads
+from .blocks import Chain
+from .kernels import Body, Equations, Sight, derivatives, lengths, measured, motion, placed_by_views, spreads
 from .segments import Segment, Sightings
 
 Array = NDArray[np.float64]
 DRAWS = 4  # of errors that last, to see what they do
+PLACED = 0.05  # of the size of a body: views that know a part no better have not placed it
 LONGEST = 0.95  # correlation of an error with that of the frame before, at most
 
 
@@ -36,15 +37,15 @@ def relax(
     frames, views, parts = segment.rows.shape
     segment.errors = np.full((frames, views, parts, 2), np.nan)
     segment.slopes = np.zeros((frames, views, parts, 2, 3))
-    for width in widths:
+    for k, width in enumerate(widths):
         equations = _equations(rig, sight, segment, anatomy, body, width)
-        step = solve(*equations).reshape(-1, parts, 3)[:frames]
+        chain = Chain.of(equations.diagonal, equations.upper)
+        step = chain.solve(equations.right[..., None]).reshape(-1, parts, 3)[:frames]
         far = np.linalg.norm(step, axis=-1, keepdims=True)
         segment.points = segment.points + step * np.minimum(1.0, anatomy.size / np.maximum(far, 1e-12))
-    if spread:
-        equations = _equations(rig, sight, segment, anatomy, body, 1.0)
-        found = invert(equations.diagonal, equations.upper)
-        segment.covariance, segment.jolts, segment.stretches = spreads(*found, segment.points, body)
+        if spread and k == len(widths) - 1:  # of the last step, which is a small one
+            segment.covariance, segment.jolts, segment.stretches = spreads(*chain.inverted(), segment.points, body)
+    derivatives(rig.packed, sight, segment.points, 1e-5 * anatomy.size, segment.errors, segment.slopes)
     return noise
 
 
@@ -67,8 +68,10 @@ def lasting_covariance(rig: CameraRig, sightings: Sightings, segment: Segment, a
     sight = sightings.sight(segment, noise)
     equations = _equations(rig, sight, segment, anatomy, anatomy.of(segment.track), 1.0)
     seen = np.isfinite(segment.errors[..., 0])
-    known = np.trace(segment.covariance, axis1=2, axis2=3).mean(0)
-    more, level = _drawn(equations, segment, np.where(seen, noise, 0.0), anatomy.lasting)
+    placed = placed_by_views(segment.slopes, np.where(seen, 1 / noise**2, 0.0), PLACED * anatomy.size)
+    share = np.where(placed.any(0), placed, True) / np.maximum(np.where(placed.any(0), placed.sum(0), len(placed)), 1)
+    known = (share * np.trace(segment.covariance, axis1=2, axis2=3)).sum(0)
+    more, level = _drawn(equations, segment, np.where(seen, noise, 0.0), anatomy.lasting, share)
     factor = level * (1 + np.maximum(more / np.maximum(known, 1e-300), 0.0))
     # weights of sightings near the middle are above, those far from it below what is expected of Student's errors
     expected = (learnt.FREEDOM_SEEN + 4) / (learnt.FREEDOM_SEEN + 2)
@@ -76,13 +79,14 @@ def lasting_covariance(rig: CameraRig, sightings: Sightings, segment: Segment, a
     return out
 
 
-def _drawn(equations: Equations, segment: Segment, noise: Array, lasting: Array) -> tuple[Array, float]:
+def _drawn(equations: Equations, segment: Segment, noise: Array, lasting: Array, share: Array) -> tuple[Array, float]:
     """Variance (K,), the trace of it, that errors which last put upon each part beyond that of errors which do not.
 
     And by how much the variance of all errors is above what is left over says: errors that last are partly taken for
     motion, and so less is left over.
 
-    noise : (F, C, K) px, 0 where nothing is seen. lasting : (C,) of what was left over.
+    noise : (F, C, K) px, 0 where nothing is seen. lasting : (C,) of what was left over. share : (F, K) of each part's
+    frames in its mean: those in which views place it.
     """
     frames, views, parts = noise.shape
     left = (lasting - 1) / (lasting + 1)  # correlation of what was left over from frame to frame
@@ -104,17 +108,20 @@ def _drawn(equations: Equations, segment: Segment, noise: Array, lasting: Array)
     blocks = len(equations.diagonal)
     right = np.zeros((2 * blocks, 3 * parts, drawn.shape[-1]))
     right[:frames] = pull.reshape(frames, 3 * parts, -1)
-    moved = solve(equations.diagonal, equations.upper, right.reshape(blocks, 6 * parts, -1))
+    moved = Chain.of(equations.diagonal, equations.upper).solve(right.reshape(blocks, 6 * parts, -1))
     moved = moved.reshape(2 * blocks, parts, 3, -1)[:frames]
-    spread = (moved**2).sum(2).reshape(frames, parts, len(tried), DRAWS).mean((0, 3)).T  # (T, K)
+    spread = np.einsum("fk,fktd->tk", share, (moved**2).sum(2).reshape(frames, parts, len(tried), DRAWS)) / DRAWS
+    told = (weight * (slope**2).sum((-1, -2))).sum((0, 1))  # (C,) a camera that is off tells little, and counts so
+    told = told / max(float(told.sum()), 1e-300)
     over = (drawn - flat @ moved).reshape(frames, parts, views, 2, len(tried), DRAWS)
+    over /= np.maximum(size, 1e-12)[..., None, None, None]
     square, both = (over**2).sum((0, 1, 3, 5)), (over[1:] * over[:-1]).sum((0, 1, 3, 5))  # (C, T)
-    usual, rest = noise.any((0, 2)), square.sum(0)
-    lag = (both / np.maximum(square, 1e-300))[usual].mean(0) if usual.any() else np.arange(len(tried))
-    found = float(np.interp(left[usual].mean(), lag, np.arange(len(tried)))) if usual.any() else 0.0
-    low, high, share = int(found), min(int(found) + 1, len(tried) - 1), found - int(found)
-    more: Array = (1 - share) * spread[low] + share * spread[high] - spread[0]
-    return more, max(float(rest[0] / max((1 - share) * rest[low] + share * rest[high], 1e-300)), 1.0)
+    rest = told @ (square / np.maximum(square[:, :1], 1e-300))
+    lag = told @ (both / np.maximum(square, 1e-300))
+    found = float(np.interp(told @ left, lag, np.arange(len(tried)))) if told.any() else 0.0
+    low, high, part = int(found), min(int(found) + 1, len(tried) - 1), found - int(found)
+    more: Array = (1 - part) * spread[low] + part * spread[high] - spread[0]
+    return more, max(float(rest[0] / max((1 - part) * rest[low] + part * rest[high], 1e-300)), 1.0)
 
 
 def _equations(rig: CameraRig, sight: Sight, segment: Segment, anatomy: Anatomy, body: Body, width: float) -> Equations:
@@ -135,5 +142,23 @@ def _equations(rig: CameraRig, sight: Sight, segment: Segment, anatomy: Anatomy,
         motion(equations, segment.points, body, grip)
     length = np.linalg.norm(segment.points[:, body.first] - segment.points[:, body.second], axis=-1)
     off = (length - body.length) ** 2 / body.variance / width**2
-    lengths(equations, segment.points, body, (learnt.FREEDOM_LONG + 1) / (learnt.FREEDOM_LONG + off))
+    hold = (learnt.FREEDOM_LONG + 1) / (learnt.FREEDOM_LONG + off)
+    told = np.where(np.isfinite(segment.errors[..., 0]), 1 / sight.sigma**2, 0.0)
+    placed = placed_by_views(segment.slopes, told, PLACED * anatomy.size)
+    lengths(equations, segment.points, body, *_held(body, hold, placed))
     return equations
+
+
+def _held(body: Body, hold: Array, placed: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Weights of lengths (F, E), and pulls (F, K) towards parents.
+
+    A length and one ray leave two places for a part, and its error lasts: where views do not place both ends, the one
+    lies somewhere about the other, which is said once for all such frames, in all directions alike.
+    """
+    both = placed[:, body.first] & placed[:, body.second]
+    pull = np.broadcast_to(1 / body.wide**2, placed.shape).copy()
+    for e, (i, j) in enumerate(zip(body.first.tolist(), body.second.tolist(), strict=True)):
+        child = i if body.parent[i] == j else j
+        loose = ~both[:, e]
+        pull[loose, child] = 3 / (body.length[e] ** 2 * max(int(loose.sum()), 1))
+    return hold * both, pull
