@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from trackfish3d.detection.background import body_kernels
 from trackfish3d.detection.background import ellipse_kernels as _ellipses
 from trackfish3d.detection.background.appearance import Appearance
 from trackfish3d.detection.background.ellipse_tracker import EllipseTracker
@@ -170,6 +171,19 @@ def test_sizes_and_side_are_learnt_from_the_film(tmp_path: Path) -> None:
     chosen = make_detector("background", {"min_area": "7", "side": "both"})
     chosen.prepare(Video.open(tmp_path / "v.mp4"))
     assert (chosen.appearance.smallest, chosen.appearance.side) == (7, 0)
+
+
+def test_two_bent_animals_that_cross_are_never_three() -> None:
+    rng, most = np.random.default_rng(1), []
+    for _ in range(30):
+        both = np.zeros(SIZE[::-1], np.uint8)
+        for _ in range(2):
+            place = (100, 75) + rng.uniform(-8, 8, 2)
+            body_kernels.take(np.array([*place, rng.uniform(-3, 3), rng.uniform(-2, 2), A, B]), both, 1.0)
+        level = 150 * both
+        (blob,) = split_labels(both.astype(np.int32), 1, 0, 0, level, 1)
+        most.append(len(divide_by_shape(blob, level, LOOK)))
+    assert max(most) == 2
 
 
 def test_an_empty_film_says_so(tmp_path: Path) -> None:

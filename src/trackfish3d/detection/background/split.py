@@ -15,6 +15,7 @@ _ROUNDS = 25
 _CLEARLY = 0.05  # more of the blob that one ellipse more must cover
 _BREAK = 4.0  # an animal's minor deviations, about its width, that may part two pieces of it
 _ENOUGH = 500  # pixels that tell where to begin
+_WHOLE = 0.75  # of the typical area that each of three or four has: two that cross and bend look like three halves
 _MOST = 4  # animals a shape without any history is divided into
 
 
@@ -37,7 +38,7 @@ def divide_by_shape(blob: Blob, level: NDArray[np.uint8], appearance: Appearance
     pixels = blob.pixels()
     best = _Fit.of(pixels, blob, *_one(pixels), appearance)
     for k in range(2, _MOST + 1):
-        if blob.area < k * appearance.smallest:
+        if blob.area < max(k * appearance.smallest, (_WHOLE * k * appearance.typical if k > 2 else 0)):
             break
         fits = [_Fit.of(pixels, blob, *start, appearance) for start in _starts(pixels, k)]
         fit = max(fits, key=lambda f: f.quality)
