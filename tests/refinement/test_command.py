@@ -87,6 +87,33 @@ def test_the_old_calibration_is_never_overwritten(nudged, capsys):
     assert "is the old calibration" in capsys.readouterr().err
 
 
+def test_calibrations_of_other_programs_are_read_and_written(nudged, tmp_path, capsys):
+    theirs = tmp_path / "calibration.toml"
+    tf.write_calibration(nudged.rig, theirs, "anipose")
+    right = Recording.create(tmp_path / "right", paper_rig(5), fps=30.0, detections=nudged.detections)
+    out = tmp_path / "new.yml"
+    assert run("refine", right.folder, "--cameras", theirs, "--to", "opencv", "--out", out, "--rounds", "1") == 0
+    assert off_by(tf.read_calibration(out), paper_rig(5))[0] < 0.5 * off_by(nudged.rig, paper_rig(5))[0]
+    assert run("refine", right.folder, "--cameras", theirs, "--out", theirs, "--rounds", "1") == 2
+    assert "is the old calibration" in capsys.readouterr().err
+    fewer = tmp_path / "two.toml"
+    tf.write_calibration(type(nudged.rig)(nudged.rig.cameras[:2], nudged.rig.units), fewer)
+    assert run("refine", right.folder, "--cameras", fewer, "--out", out) == 2
+    assert "has the cameras cam0, cam1, the recording cam0, cam1, cam2" in capsys.readouterr().err
+
+
+def test_a_camera_that_sees_other_animals_is_not_made_to_fit(tmp_path, capsys):
+    rig = paper_rig(5)
+    these, others = points_of(rig, 3), points_of(rig, 99)
+    parts = [these.select(np.flatnonzero(these.camera != 2)), others.select(np.flatnonzero(others.camera == 2))]
+    columns = [np.concatenate([getattr(p, k) for p in parts]) for k in ("frame", "camera", "u", "v")]
+    poor = Recording.create(tmp_path / "rec", rig, detections=Detections.build(rig.names, *columns))
+    assert run("refine", poor.folder, "--out", tmp_path / "new.toml", "--rounds", "1", "--no-clocks") == 1
+    said = capsys.readouterr().out
+    assert "camera cam2" in said.splitlines()[0]
+    assert not (tmp_path / "new.toml").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

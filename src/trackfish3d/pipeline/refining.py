@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..cameras.formats import write_calibration
+from ..cameras import CameraRig
+from ..cameras.formats import read_calibration, write_calibration
 from ..core.errors import InputError
 from ..core.files import atomic_path, write_json
 from ..core.progress import Progress
@@ -31,6 +32,7 @@ def refine(
     readout: bool = False,
     rounds: int = 5,
     poses: bool = True,
+    cameras: Path | None = None,
     progress: Progress | None = None,
 ) -> Refinement:
     """Refine the cameras of a recording from the animals it shows; nothing is written.
@@ -47,12 +49,34 @@ def refine(
     readout : whether cameras read their rows one after the other (rolling shutter).
     rounds : of tracking and adjusting, at most.
     poses : whether cameras may have moved; where only the water did, holding them tells its height best.
+    cameras : calibration to refine instead of the recording's own, of any format that `read_calibration` knows.
     progress : called with rounds done and rounds in all.
     """
     source = _with_detections(recording)
     wish = Wish(clocks, widest, lenses, index, readout, rounds, poses)
     known = source.info.fps_known
-    return refine_rig(source.rig, source.detections, source.fps, wish, fps_known=known, progress=progress)
+    rig = rig_to_refine(source, cameras)
+    return refine_rig(rig, source.detections, source.fps, wish, fps_known=known, progress=progress)
+
+
+def rig_to_refine(recording: Source, cameras: Path | None) -> CameraRig:
+    """Return the recording's cameras, or those of a calibration file, in the recording's order.
+
+    Parameters
+    ----------
+    recording : whose cameras they are.
+    cameras : calibration of any format that `read_calibration` knows; None for the recording's own.
+    """
+    own = open_recording(recording).rig
+    if cameras is None:
+        return own
+    rig = read_calibration(cameras)
+    if sorted(rig.names) != sorted(own.names):
+        raise InputError(
+            f"{cameras}: has the cameras {', '.join(rig.names)}, the recording {', '.join(own.names)}; "
+            "'trackfish3d convert --names' renames them"
+        )
+    return CameraRig(tuple(rig[rig.names.index(name)] for name in own.names), rig.units)
 
 
 def advise_refinement(recording: Source) -> str | None:
@@ -93,6 +117,7 @@ def refine_parts(
     lenses: bool = True,
     index: bool = False,
     poses: bool = True,
+    cameras: Path | None = None,
     progress: Progress | None = None,
 ) -> list[Part]:
     """Find the moments at which cameras or water moved, and refine the cameras of each part; nothing is written.
@@ -106,11 +131,12 @@ def refine_parts(
     lenses : whether focal lengths and distortion may change at the beginning, where held-out tracks are better for it.
     index : whether the water's refractive index may change at the beginning.
     poses : whether cameras may be elsewhere at the beginning than the calibration says.
+    cameras : calibration to refine instead of the recording's own, of any format that `read_calibration` knows.
     progress : called with frames done and frames in all.
     """
     source = _with_detections(recording)
     wish = Wish(clocks=False, lenses=lenses, index=index, poses=poses)
-    return find_parts(source.rig, source.detections, source.fps, wish, window, progress)
+    return find_parts(rig_to_refine(source, cameras), source.detections, source.fps, wish, window, progress)
 
 
 def write_parts(parts: list[Part], recording: Source, out: Path, format: str = "trackfish3d") -> list[Path]:
@@ -171,21 +197,23 @@ def write_refinement(found: Refinement, recording: Source, out: Path, format: st
     write_calibration(found.rig, out, format)
     numbers, picture = out.with_name(f"{out.stem}.refined.json"), out.with_name(f"{out.stem}.refined.png")
     write_json(numbers, found.to_dict())
-    figure = refinement(found, source.rig, _middle(source))
+    figure = refinement(found, _middle(source))
     with atomic_path(picture) as temporary:
         figure.savefig(temporary, format="png", dpi=110)
     return numbers, picture
 
 
-def refuse_old(recording: Source, out: Path) -> None:
+def refuse_old(recording: Source, out: Path, cameras: Path | None = None) -> None:
     """Refuse to write over the calibration that is refined.
 
     Parameters
     ----------
     recording : what is refined.
     out : calibration file to write.
+    cameras : calibration that is refined instead of the recording's own.
     """
-    if out.exists() and out.samefile(open_recording(recording).folder / "cameras.toml"):
+    old = [open_recording(recording).folder / "cameras.toml", *([] if cameras is None else [cameras])]
+    if out.exists() and any(path.exists() and out.samefile(path) for path in old):
         raise InputError(f"{out}: is the old calibration, which stays; give --out another name")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..cameras import Camera, CameraRig
+from ..cameras import Camera
 from ..core.drawing import plain_text
 from ..refinement.outcome import Refinement
 
@@ -12,16 +12,15 @@ _GRID = 7
 
 
 @plain_text
-def refinement(found: Refinement, old: CameraRig, middle: np.ndarray) -> Figure:
+def refinement(found: Refinement, middle: np.ndarray) -> Figure:
     """Draw errors of held-out sights before and after, and how far each picture moves.
 
     Parameters
     ----------
     found : what was refined.
-    old : the cameras before.
     middle : (3,) of the animals, world units.
     """
-    count = len(old)
+    count = len(found.old)
     figure = Figure(figsize=(4 + 3.2 * count, 3.4), layout="constrained")
     axes = figure.subplots(1, count + 1)
     place = np.arange(count)
@@ -30,7 +29,7 @@ def refinement(found: Refinement, old: CameraRig, middle: np.ndarray) -> Figure:
     axes[0].set_xticks(place, [c.name for c in found.cameras], parse_math=False)
     axes[0].set_ylabel("error of held-out sights, px (median)")
     axes[0].legend(frameon=False)
-    for k, (a, b) in enumerate(zip(old, found.rig, strict=True)):
+    for k, (a, b) in enumerate(zip(found.old, found.rig, strict=True)):
         _moves(axes[k + 1], a, b, middle)
     return figure
 

@@ -29,6 +29,8 @@ _CLOCK_SURE = 0.5  # frames; a clock that is known worse cannot be told
 _WORTH = 0.01  # share of the error that a further freedom must win on held-out tracks
 _SIMPLE = 0.85  # of what all planes of water explain, which one must explain alone
 _FAR_DEG = 10.0  # turn of a camera that is no refinement: it would rather see something else than the others
+_MISFIT = 10.0  # errors of another camera, beyond which one rather sees something else
+_MISFIT_PX = 5.0  # and this
 _STILL = 0.003  # share of the error below which another round is not worth it
 
 
@@ -167,8 +169,8 @@ def enough(rig: CameraRig, pieces: Pieces) -> Pieces:
     """
     if len(pieces.held) < _LEAST_PIECES or not pieces.held.any():
         raise RefusedError(
-            f"too few tracks: {len(pieces.held)} pieces that two cameras saw for a while, {_LEAST_PIECES} are needed; "
-            "film longer, or run 'trackfish3d check' first"
+            f"too few tracks: {_LEAST_PIECES} pieces that two cameras saw for a while are needed, {len(pieces.held)} are "
+            "there; film longer, or run 'trackfish3d check' first"
         )
     seen = np.bincount(pieces.sights.camera, minlength=len(rig))
     for c in np.flatnonzero(seen < _LEAST_SIGHTS):
@@ -248,6 +250,21 @@ def _pose_covariance(done: Settled) -> Array:
     return np.asarray(wide[np.ix_(where, where)])
 
 
+def _not_a_nudge(changes: list[CameraChange]) -> str | None:
+    """Say which camera rather sees something else than the others, None where none does."""
+    far = max(changes, key=lambda c: c.turned_deg)
+    if far.turned_deg > _FAR_DEG:
+        return f"camera {far.name} would turn by {far.turned_deg:.0f} degrees, which is no nudge; calibrate it anew"
+    after = np.array([c.after_px for c in changes])
+    worst, usual = int(np.nanargmax(after)), float(np.nanmin(after))
+    if after[worst] > _MISFIT * usual and after[worst] > _MISFIT_PX:
+        return (
+            f"camera {changes[worst].name} would still be missed by {after[worst]:.0f} px, another by {usual:.2f} px: "
+            "it seems to see something else"
+        )
+    return None
+
+
 def standard_errors(gain: Array) -> float:
     """By how many standard errors the mean is above zero.
 
@@ -311,12 +328,9 @@ def _judge(
     before, after = (float(np.nanmean([getattr(c, k) for c in changes])) for k in ("before_px", "after_px"))
     accepted = bool(certainty > _SURE and new_cost.mean() < old_cost.mean() and after < before)
     why = f"held-out tracks are missed by {before:.2f} px with the old cameras, by {after:.2f} px with new ones"
-    far = max(changes, key=lambda c: c.turned_deg)
-    if far.turned_deg > _FAR_DEG:
-        accepted = False
-        why = (
-            f"camera {far.name} would turn by {far.turned_deg:.0f} degrees, which no nudge explains; calibrate it anew"
-        )
+    wrong = _not_a_nudge(changes)
+    if wrong is not None:
+        accepted, why = False, wrong
     why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
     return Refinement(
         new,
@@ -333,5 +347,6 @@ def _judge(
         rounds,
         rig.units,
         poses,
+        rig,
         fps,
     )

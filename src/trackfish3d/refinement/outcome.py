@@ -61,6 +61,7 @@ class Refinement:
     after_px : the same with the new ones.
     certainty : standard errors by which the new ones are better.
     covariance : (6 C, 6 C) of all poses together, those of the cameras being its blocks.
+    old : the cameras before.
     cameras : what changed, for each camera.
     water : height by which each plane moved along its normal, world units, with its standard deviation.
     told : what the data told, and was adjusted.
@@ -85,6 +86,7 @@ class Refinement:
     rounds: int
     units: str
     covariance: Array
+    old: CameraRig
     fps: float | None = None
 
     @property
@@ -117,7 +119,7 @@ class Refinement:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain numbers, for JSON; the rig is a file of its own."""
-        plain = {k: v for k, v in self.__dict__.items() if k not in ("rig", "cameras", "covariance")}
+        plain = {k: v for k, v in self.__dict__.items() if k not in ("rig", "old", "cameras", "covariance")}
         cameras = [asdict(c) | {"covariance": c.covariance.tolist()} for c in self.cameras]
         whole: dict[str, Any] = finite(plain | {"cameras": cameras})
         return whole

@@ -29,6 +29,10 @@ _WRITE = ", ".join(f.name for f in FORMATS.values() if f.write)
 def command(
     recording: Annotated[Path, typer.Argument(metavar="REC", help="Recording with detections.")],
     out: Annotated[Path, typer.Option(help="The calibration to write; what changed lies beside it.")],
+    cameras: Annotated[
+        Path | None,
+        typer.Option(help="Refine this calibration, not the recording's own; any format that 'convert' reads."),
+    ] = None,
     to: Annotated[str, typer.Option("--to", help=f"Format of the calibration: {_WRITE}.")] = "trackfish3d",
     new_recording: Annotated[
         Path | None,
@@ -68,11 +72,11 @@ def command(
     """
     console = Console(width=120, highlight=False, markup=False, soft_wrap=True, emoji=False)
     source = Recording.open(recording)
-    refuse_old(source, out)
+    refuse_old(source, out, cameras)
     if started is not None and window is None:
         raise InputError("--started goes with --window, which looks for moments at which cameras were moved")
     if window is not None:
-        _parts(console, source, out, to, new_recording, window, (poses, lenses, index), started, as_json)
+        _parts(console, source, out, to, new_recording, window, (poses, lenses, index), cameras, started, as_json)
         return
     try:
         with Bars("refine") as bars:
@@ -85,6 +89,7 @@ def command(
                 readout=rolling_shutter,
                 rounds=rounds,
                 poses=poses,
+                cameras=cameras,
                 progress=lambda done, total: bars("refine", done, total),
             )
     except RefusedError as refused:
@@ -115,6 +120,7 @@ def _parts(
     new_recording: Path | None,
     window: int,
     free: tuple[bool, bool, bool],
+    cameras: Path | None,
     started: datetime | None,
     as_json: bool,
 ) -> None:
@@ -127,6 +133,7 @@ def _parts(
             poses=poses,
             lenses=lenses,
             index=index,
+            cameras=cameras,
             progress=lambda done, total: bars("refine", done, total),
         )
     fps = source.fps if source.info.fps_known else None
