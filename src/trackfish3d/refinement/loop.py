@@ -169,8 +169,8 @@ def enough(rig: CameraRig, pieces: Pieces) -> Pieces:
     """
     if len(pieces.held) < _LEAST_PIECES or not pieces.held.any():
         raise RefusedError(
-            f"too few tracks: {_LEAST_PIECES} pieces that two cameras saw for a while are needed, {len(pieces.held)} are "
-            "there; film longer, or run 'trackfish3d check' first"
+            f"too few tracks: {len(pieces.held)} of {_LEAST_PIECES} pieces that two cameras saw for a while are there; "
+            "film longer, or run 'trackfish3d check' first"
         )
     seen = np.bincount(pieces.sights.camera, minlength=len(rig))
     for c in np.flatnonzero(seen < _LEAST_SIGHTS):
@@ -275,6 +275,43 @@ def standard_errors(gain: Array) -> float:
     return float(gain.mean() / max(gain.std(ddof=1) / np.sqrt(len(gain)), 1e-12))
 
 
+def _changes(
+    rig: CameraRig,
+    new: CameraRig,
+    setup: Setup,
+    done: Settled,
+    pieces: Pieces,
+    errors: tuple[NDArray[np.int64], Array, Array],
+) -> list[CameraChange]:
+    """Put into numbers what changed for each camera; `errors` are camera, old and new px of held-out sights."""
+    sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
+    poses = _pose_covariance(done)
+    points = pieces.position[:: max(len(pieces.position) // 500, 1)]
+    camera, old_px, new_px = errors
+    changes = []
+    for c, (a, b) in enumerate(zip(rig, new, strict=True)):
+        shift = b.project(points) - a.project(points)
+        mine = camera == c
+        changes.append(
+            CameraChange(
+                a.name,
+                float(np.linalg.norm(b.centre - a.centre)),
+                float(np.linalg.norm(sigma[done.places[c, POSE + 3 : WATER]])),
+                float(np.degrees(np.arccos(np.clip((np.trace(b.R @ a.R.T) - 1) / 2, -1, 1)))),
+                float(np.degrees(np.linalg.norm(sigma[done.places[c, POSE : POSE + 3]]))),
+                float(np.sqrt(np.nanmean((shift**2).sum(1)))),
+                float(100 * (b.K[0, 0] / a.K[0, 0] - 1)),
+                float(setup.clock[c, 0] - setup.middle[c]),
+                float(sigma[done.places[c, CLOCK]]),
+                float(1e6 * (setup.clock[c, 1] - 1)),
+                float(np.median(old_px[mine])) if mine.any() else np.nan,
+                float(np.median(new_px[mine])) if mine.any() else np.nan,
+                poses[6 * c : 6 * c + 6, 6 * c : 6 * c + 6],
+            )
+        )
+    return changes
+
+
 def _judge(
     rig: CameraRig,
     start: Setup,
@@ -297,29 +334,7 @@ def _judge(
     new = rig_of(setup.state, rig)
     sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
     poses = _pose_covariance(done)
-    points = pieces.position[:: max(len(pieces.position) // 500, 1)]
-    camera = judge.sights.camera
-    changes = []
-    for c, (a, b) in enumerate(zip(rig, new, strict=True)):
-        shift = b.project(points) - a.project(points)
-        mine = camera == c
-        changes.append(
-            CameraChange(
-                a.name,
-                float(np.linalg.norm(b.centre - a.centre)),
-                float(np.linalg.norm(sigma[done.places[c, POSE + 3 : WATER]])),
-                float(np.degrees(np.arccos(np.clip((np.trace(b.R @ a.R.T) - 1) / 2, -1, 1)))),
-                float(np.degrees(np.linalg.norm(sigma[done.places[c, POSE : POSE + 3]]))),
-                float(np.sqrt(np.nanmean((shift**2).sum(1)))),
-                float(100 * (b.K[0, 0] / a.K[0, 0] - 1)),
-                float(setup.clock[c, 0] - setup.middle[c]),
-                float(sigma[done.places[c, CLOCK]]),
-                float(1e6 * (setup.clock[c, 1] - 1)),
-                float(np.median(old_px[mine])) if mine.any() else np.nan,
-                float(np.median(new_px[mine])) if mine.any() else np.nan,
-                poses[6 * c : 6 * c + 6, 6 * c : 6 * c + 6],
-            )
-        )
+    changes = _changes(rig, new, setup, done, pieces, (judge.sights.camera, old_px, new_px))
     planes = tuple(
         (float((setup.state.point[q] - start.state.point[q]) @ start.state.normal[q]), float(sigma[where[0]]))
         for q, where in enumerate(done.plane_places)

@@ -20,7 +20,7 @@ from ...pipeline.refining import (
     write_refinement,
 )
 from ...recordings import Recording
-from ...refinement import RefusedError, tell_parts
+from ...refinement import Refinement, RefusedError, tell_parts
 from .._progress import Bars
 
 _WRITE = ", ".join(f.name for f in FORMATS.values() if f.write)
@@ -95,6 +95,19 @@ def command(
     except RefusedError as refused:
         print(f"refused: {refused}")
         raise typer.Exit(1) from None
+    _finish(console, found, source, out, to, new_recording, as_json)
+
+
+def _finish(
+    console: Console,
+    found: Refinement,
+    source: Recording,
+    out: Path,
+    to: str,
+    new_recording: Path | None,
+    as_json: bool,
+) -> None:
+    """Say what was found, and write it where it is accepted."""
     if as_json:
         print(json.dumps(found.to_dict(), indent=1))
     else:
