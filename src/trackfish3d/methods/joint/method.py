@@ -16,10 +16,8 @@ from ...recordings.recording import FIRST
 from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
-from .arguments import FutureFrames
 from .bodies.kind import VISIBLE
 from .bodies.usual import explained
-from .engine import Engine
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
 from .long.long_run import LongRun
@@ -27,12 +25,12 @@ from .long.outcome import OPEN, STOPPED, number_note, total
 from .long.sections import SECTION, WHOLE, Survey, cut, survey
 from .observations import Observations
 from .parts.mending import mended
+from .passes.readings import read
+from .passes.turning import Course
 from .refinement.confidence import suspects, undo_doubtful_joins
-from .refinement.depth import seen_in_depth
 from .refinement.pins import Pins
 from .refinement.refine import refine
 from .refinement.tracks_of import to_tracks
-from .refinement.trajectories import Trajectories
 from .settings import JointSettings
 
 Array = NDArray[np.float64]
@@ -44,6 +42,12 @@ PAIRED = (
     "rays of many animals meet several of another view, so pairs of views were decided by all frames of tracklets{}; "
     "--set tracklets=0 for each frame by itself"
 )
+
+AGAIN = (
+    "tracks were torn, so the recording was gone through {} times, backwards and forwards by turns, and the likeliest "
+    "parts were put together{}; --set passes=1 for once"
+)
+GAINING = "; the last time still gained, so more (passes) may, too"
 
 
 class Joint(Method):
@@ -77,20 +81,16 @@ class Joint(Method):
             obs = obs.with_part_odds(rig, detections, model.body_length)
         if s.tool_tracks and detections.tracklet is not None:
             obs = replace(obs, tracklet=np.array(detections.tracklet, np.int64))
-        engine = Engine(rig, model, s)
-        frames = detections.frames
-        for k, frame in enumerate(frames):
-            engine.step(int(frame), detections.at(k), obs, FutureFrames(frames, detections.offsets, k))
-            progress(k + 1, len(frames))
-        engine.finish()
-        notes = (STOPPED.format(engine.stopped),) if engine.stopped else ()
+        reading = read(rig, Course.forwards(detections.frames, detections.offsets, obs), model, s, progress)
+        notes = (STOPPED.format(reading.stopped),) if reading.stopped else ()
+        if reading.passes > 1:
+            notes = (*notes, AGAIN.format(reading.passes, GAINING if reading.gaining else ""))
         if model.detector == VISIBLE:
             notes = (*notes, CUT)
         if model.tracklets:
             notes = (*notes, PAIRED.format("" if model.shape is None else " and by outlines"))
-        told = Trajectories.of(engine.logs, engine.confirmed) if engine.confirmed else None
-        told = None if told is None else seen_in_depth(rig, obs, told, model)
-        if told is None or not len(told.name):
+        told = reading.paths
+        if told is None:
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         pins = Pins.of(self.pins, world, model.body_length)
         obs = explained(rig, obs, told, model)

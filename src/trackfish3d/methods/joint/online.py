@@ -18,10 +18,10 @@ from .settings import JointSettings
 class OnlineJoint(FrameTracker):
     """The joint tracker, live.
 
-    It decides as ``track --method joint --set horizon=0`` does before whole tracks are compared. Known animals come
-    without delay; a new animal comes ``settings.window`` frames after it was first seen, when it is told from chance.
-    Trying doubtful choices on later frames, exchanging and joining tracks and smoothing need the future and are left
-    out, and outlines of two views are not compared.
+    It decides as ``track --method joint --set horizon=0 --set passes=1`` does before whole tracks are compared. Known
+    animals come without delay; a new animal comes ``settings.window`` frames after it was first seen, when it is told
+    from chance. Trying doubtful choices on later frames, reading the recording backwards, exchanging and joining tracks
+    and smoothing need the future and are left out, and outlines of two views are not compared.
 
     Parameters
     ----------

@@ -36,6 +36,9 @@ class JointSettings(MethodSettings):
         default=2, ge=0, description="runs on a stretch of the recording that fit noise and chances"
     )
     fit_frames: int = Field(default=200, ge=10, description="frames of that stretch")
+    passes: int = Field(
+        default=4, ge=1, description="times that the recording is gone through at most, while tracks are torn"
+    )
     most_nodes: int = Field(default=20000, ge=1, description="steps after which the search in a component ends")
     most_candidates: int = Field(default=3000, ge=1, description="candidates alive at most")
     detector: Literal["auto", "visible", "whole"] = Field(

@@ -367,8 +367,7 @@ def _counts(rig: CameraRig, obs: Observations, paths: Trajectories, frames: int,
     for c, cam in enumerate(rig):
         pixel = cam.project(paths.state[:, :3])
         inside = (pixel >= 0).all(1) & (pixel < np.array(cam.size)).all(1)
-        size = float(np.exp(np.median(obs.log_size[obs.camera == c]))) if (obs.camera == c).any() else 1.0
-        cover = _cover(order, paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), max(size, 1.0))
+        cover = cover_of(order, paths.frame, np.where(np.isfinite(pixel), pixel, -1e9), usual_size(obs, c))
         hit = paths.members[:, c] >= 0
         for k, near in enumerate((cover < 0.05, cover > 0.5)):
             hits[k, c], tries[k, c] = (hit & inside & near).sum(), (inside & near).sum()
@@ -380,8 +379,14 @@ def _counts(rig: CameraRig, obs: Observations, paths: Trajectories, frames: int,
     return model.with_(clear=clear, hidden=hidden, clutter=np.maximum(clutter, model.clutter / 10))
 
 
+def usual_size(obs: Observations, camera: int) -> float:
+    """Return the median size of a camera's detections, px, 1 at least."""
+    mine = obs.camera == camera
+    return max(float(np.exp(np.median(obs.log_size[mine]))), 1.0) if mine.any() else 1.0
+
+
 @njit(**KERNEL)
-def _cover(order, frame, pixel, size):  # type: ignore[no-untyped-def]
+def cover_of(order, frame, pixel, size):  # type: ignore[no-untyped-def]
     """(N,) how much the nearest other point of the same frame covers each, 0..1 (see `cues.chances`).
 
     order (N,) : indices of the points in the order of their frames.

@@ -144,9 +144,21 @@ def linear(rig: CameraRig, paths: Trajectories, model: TrackingModel) -> Lines:
     return found
 
 
-def _filter(
+def filtered(
     obs: Observations, noise: Array, paths: Trajectories, model: TrackingModel, lines: Lines, q: Array, back: bool
 ) -> Filtered:
+    """Return states of all rows in one direction of time, ``back`` or forwards (`filtering.run_filter`).
+
+    Parameters
+    ----------
+    obs : detections.
+    noise : (D,) of them, px.
+    paths : tracks.
+    model : of the recording.
+    lines : cameras about these tracks (`linear`).
+    q : (N,) variance of acceleration in the step to each row.
+    back : whether the future tells, instead of the past.
+    """
     found: Filtered = run_filter(
         paths.begin,
         paths.frame,
@@ -173,7 +185,7 @@ def filter_both(
     """
     lines, q = linear(rig, paths, model), np.full(len(paths.name), model.acceleration**2)
     r = obs.noise
-    return _filter(obs, r, paths, model, lines, q, False), _filter(obs, r, paths, model, lines, q, True)
+    return filtered(obs, r, paths, model, lines, q, False), filtered(obs, r, paths, model, lines, q, True)
 
 
 def smoothed(
@@ -210,7 +222,7 @@ def smoothed_with(obs: Observations, paths: Trajectories, model: TrackingModel, 
     """Return the same tracks with states given all their detections and variances of acceleration (N,)."""
     noise = obs.noise
     for again in (False, True):
-        _, _, state, cov, _ = _filter(obs, noise, paths, model, lines, q, False)
+        _, _, state, cov, _ = filtered(obs, noise, paths, model, lines, q, False)
         smooth(paths.begin, paths.frame, state, cov, q)
         if not again:
             noise = doubted(obs, paths, lines, state, cov)

@@ -1,0 +1,1 @@
+"""Several readings of one recording, forwards and backwards in time, and the best parts of each."""
