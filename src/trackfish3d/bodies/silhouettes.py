@@ -38,7 +38,7 @@ class Silhouettes:
 
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections, tracks: Tracks) -> "Silhouettes":
-        """Look at every mask that a track used.
+        """Look at every mask that a track used alone.
 
         Parameters
         ----------
@@ -51,8 +51,9 @@ class Silhouettes:
         assert detections.minor is not None
         assert detections.area is not None
         parts = []
+        own = (tracks.detection >= 0) & ~tracks.shared
         for c, camera in enumerate(rig):
-            row = np.flatnonzero(tracks.detection[:, c] >= 0)
+            row = np.flatnonzero(own[:, c])
             seen = tracks.detection[row, c]
             along = np.column_stack([np.cos(detections.angle[seen]), np.sin(detections.angle[seen])])
             across = np.column_stack([-along[:, 1], along[:, 0]])

@@ -67,6 +67,13 @@ class Tracks(Columns):
     thickness_sigma: Array | None = None
     visible: Array | None = None
 
+    @property
+    def shared(self) -> NDArray[np.bool_]:
+        """(N, C) whether the detection of a view is that of another track, too: one box around animals that overlap."""
+        taken = self.detection[self.detection >= 0]
+        times = np.bincount(taken) if len(taken) else np.zeros(1, np.int64)
+        return np.asarray((self.detection >= 0) & (times[np.maximum(self.detection, 0)] > 1))
+
     @classmethod
     def build(
         cls,

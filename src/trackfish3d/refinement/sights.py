@@ -117,7 +117,7 @@ def spread(detections: Detections, cameras: int, most: int = _MOST) -> Detection
 
 
 def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST) -> Pieces:
-    """Cut tracks into pieces and take the pixels of every view they used.
+    """Cut tracks into pieces and take the pixels of every view they used alone.
 
     Parameters
     ----------
@@ -127,7 +127,8 @@ def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST)
     most : rows of tracks at most; pieces are left out evenly over the recording.
     """
     sure = ~(tracks.confidence < _DOUBT)  # NaN, unknown, counts as sure
-    rows = np.flatnonzero(tracks.observed & ((tracks.detection >= 0).sum(1) >= 2))
+    own = np.where(tracks.shared, -1, tracks.detection)  # the middle of several animals is that of none
+    rows = np.flatnonzero(tracks.observed & ((own >= 0).sum(1) >= 2))
     rows = rows[np.lexsort((tracks.frame[rows], tracks.track[rows]))]
     frame, track = tracks.frame[rows], tracks.track[rows]
     block = (frame - frame.min(initial=0)) // _BLOCK
@@ -147,7 +148,7 @@ def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST)
     firsts = np.flatnonzero(np.diff(path, prepend=-1) > 0)
     held = _held(tracks.track[rows[firsts]], tracks.frame[rows[firsts]] // _BLOCK)
     detections = retimed.detections
-    found = tracks.detection[rows]
+    found = own[rows]
     r, c = np.nonzero(found >= 0)
     seen = found[r, c]
     heights = np.array([camera.size[1] for camera in rig], np.float64)

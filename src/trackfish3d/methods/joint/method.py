@@ -17,6 +17,7 @@ from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
 from .bodies.kind import VISIBLE
+from .bodies.sharing import shared
 from .bodies.usual import explained
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
@@ -29,7 +30,7 @@ from .passes.readings import read
 from .passes.turning import Course
 from .refinement.confidence import suspects, undo_doubtful_joins
 from .refinement.pins import Pins
-from .refinement.refine import refine
+from .refinement.refine import refine, smoothed
 from .refinement.tracks_of import to_tracks
 from .settings import JointSettings
 
@@ -94,6 +95,8 @@ class Joint(Method):
             return Result(Tracks.build([], [], [], cameras=world.names), notes=notes, model=world.model(model))
         pins = Pins.of(self.pins, world, model.body_length)
         obs = explained(rig, obs, told, model)
+        if s.share:
+            obs, told = shared(rig, obs, detections.frame, smoothed(rig, obs, told, model, s), model)
         refined = refine(rig, obs, told, model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
         if refined.open and s.scene == "auto":

@@ -1,8 +1,9 @@
 """Detections as the joint tracker's kernels take them: all frames, and one."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,8 @@ class Observations:
     ``box``, ``sides`` (N, 4) : boxes, and which of their sides may be covered (`bodies.sides`); ``cut``: share of these
     that are, 0 where boxes do not end where another animal begins. ``first`` : number of the first row, where these are
     the last of many that came one frame at a time. ``tracklet`` (N,) : numbers of the tool's own 2D tracks, -1 for
-    none; (0,) where it gives none.
+    none; (0,) where it gives none. ``shown`` (N,) : detection that each row is, where rows were added for animals that
+    share one (`bodies.sharing`); (0,) where none were.
     """
 
     camera: NDArray[np.int64]
@@ -48,6 +50,7 @@ class Observations:
     pair_odds: PairOdds = NO_ODDS
     first: int = 0
     tracklet: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    shown: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, rig: CameraRig, detections: Detections, model: TrackingModel) -> "Observations":
@@ -93,6 +96,26 @@ class Observations:
         if not model.tracklets:
             return out
         return replace(out, pair_odds=tracklet_odds(rig, *out._moments(detections), out.pair_odds))
+
+    def repeated(self, rows: NDArray[np.int64]) -> "Observations":
+        """Return these observations with some rows again: ``rows`` (M,) are all of them, and then those."""
+        n = len(self.u)
+        changed: dict[str, Any] = {}
+        for f in fields(self):
+            values = getattr(self, f.name)
+            if isinstance(values, np.ndarray) and len(values) == n:
+                changed[f.name] = values[rows]
+        begin = self.pair_odds.begin
+        if len(begin):  # nothing is known of pairs with rows that were added
+            begin = np.concatenate([begin, np.full(len(rows) - n, begin[-1])])
+            changed["pair_odds"] = self.pair_odds._replace(begin=begin)
+        return replace(self, **changed, shown=rows if not len(self.shown) else self.shown[rows])
+
+    def detections_of(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return detections of rows (N, C) that tracks hold; -1 stays."""
+        if not len(self.shown):
+            return members
+        return np.where(members >= 0, self.shown[np.maximum(members, 0)], -1)
 
     def leads(self, rig: CameraRig, detections: Detections) -> Leads:
         """Return what tracklets say of pairs by their rays alone."""

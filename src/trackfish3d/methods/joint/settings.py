@@ -44,6 +44,10 @@ class JointSettings(MethodSettings):
     detector: Literal["auto", "visible", "whole"] = Field(
         default="auto", description="what boxes show: visible parts, or whole bodies (heads too); auto: by their sizes"
     )
+    share: bool = Field(
+        default=True,
+        description="whether a detection may show two or three animals that overlap",
+    )
     tracklets: int = Field(
         default=4, ge=0, description="most cameras with which a crowd's tracklets of two views are compared"
     )

@@ -24,8 +24,8 @@ def to_tracks(
     lines = linear(world.rig, paths, model)
     covariance, sigma_velocity = lasting_errors(obs, paths, lines, model.body_length)
     pixel, _, use = lines
-    detections = world.detections
-    off = np.linalg.norm(pixel - detections.centroids[np.maximum(paths.members, 0)], axis=2)
+    shown = obs.detections_of(paths.members)
+    off = np.linalg.norm(pixel - world.detections.centroids[np.maximum(shown, 0)], axis=2)
     with np.errstate(invalid="ignore"):
         error = np.where(use, off, 0.0).sum(1) / use.sum(1)
     return Tracks.build(
@@ -34,7 +34,7 @@ def to_tracks(
         paths.state[:, :3] + world.origin,
         covariance=covariance,
         sigma_velocity=sigma_velocity,
-        detection=world.members(paths.members),
+        detection=world.members(shown),
         error_px=error,
         observed=(paths.members >= 0).any(1),
         confidence=link_confidence(refined),
