@@ -60,7 +60,9 @@ def test_a_small_school_is_tracked_without_error(rig, fish):
     assert (tracks.views <= len(rig)).all()
     np.testing.assert_array_equal(tracks.views, (tracks.detection >= 0).sum(1))
     used = tracks.detection[tracks.detection >= 0]
-    assert len(np.unique(used)) == len(used)  # no detection is two animals
+    times = np.unique(used, return_counts=True)[1]
+    assert times.max() <= 3  # animals in one detection
+    assert tracks.shared.sum() < 0.01 * len(used)
     frame, column = tracks.frame[:, None], np.arange(len(rig))[None]
     held = tracks.detection >= 0
     np.testing.assert_array_equal(detections.frame[used], np.broadcast_to(frame, held.shape)[held])
