@@ -25,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
+import scale_page
 from scale_recording import make
 from trackfish3d.methods.joint import method as joint_method
 from trackfish3d.methods.joint.long import sections
@@ -167,3 +168,4 @@ if __name__ == "__main__":
         path = given.out / "kills.json"
         kept = json.loads(path.read_text()) if path.exists() else {}
         path.write_text(json.dumps(kept | {given.what: result}, indent=1) + "\n")
+        scale_page.write(given.out)
