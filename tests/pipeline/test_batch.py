@@ -313,6 +313,7 @@ def test_groups_are_compared_in_one_page_that_takes_names_as_text(schools, copy,
     assert "&lt;b&gt;x" in page
     assert "3 recordings in 2 groups" in page
     assert page.count("<figure>") > 8
+    assert "<th>note</th>" in page
     table = (tmp_path / "sum" / "batch.csv").read_text().splitlines()
     assert table[0].startswith("recording,group,note,tracks,speed_mean")
     assert len(table) == 4

@@ -55,6 +55,11 @@ class Summary:
         """Names of all measures, in their order."""
         return list(dict.fromkeys(name for row in self.values for name in row))
 
+    @property
+    def own(self) -> list[str]:
+        """Names of the manifest's own columns, in their order."""
+        return list(dict.fromkeys(name for job in self.jobs for name in job.more))
+
     def of(self, measure: str, group: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         """Values (N,) of a measure in a group; NaN where a recording has none.
 
@@ -94,7 +99,7 @@ def write_summary(folder: Path, summary: Summary) -> Path:
 
 
 def _write_table(table: Any, summary: Summary) -> None:
-    own = list(dict.fromkeys(name for job in summary.jobs for name in job.more))
+    own = summary.own
     table.writerow(["recording", "group", *own, *summary.measures])
     for job, row in zip(summary.jobs, summary.values, strict=True):
         cells = [job.more.get(name, "") for name in own]
@@ -163,8 +168,9 @@ def _spread(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> str:
 def _recordings(summary: Summary) -> str:
     rows = []
     for job, row in zip(summary.jobs, summary.values, strict=True):
-        rows.append([job.name, job.group, *(f"{row[m]:.4g}" if m in row else "-" for m in summary.measures)])
-    return _table(["recording", "group", *summary.measures], rows)
+        cells = [job.more.get(name, "") for name in summary.own]
+        rows.append([job.name, job.group, *cells, *(f"{row[m]:.4g}" if m in row else "-" for m in summary.measures)])
+    return _table(["recording", "group", *summary.own, *summary.measures], rows)
 
 
 def _figure(summary: Summary, measure: str) -> str:
