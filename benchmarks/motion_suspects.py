@@ -7,6 +7,7 @@ to 43, tanks before two cameras (``pair``) of seeds 2 to 5 and the tuning half o
 seeds and the other half are looked at to report, and only they are in the second table.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy.stats import beta
 from joint_doubt import EDGES, binned, events_of, listed_of, names, runs_of, true_identity
 from joint_fit_doubt import write_named
 from trackfish3d.benchmark.crowded.crowd import half_of
-from trackfish3d.benchmark.zef import write_sequence, zef_folder
+from trackfish3d.core.files import atomic_path
 from trackfish3d.methods.joint.method import Joint
 from trackfish3d.recordings import Recording
 
@@ -29,7 +30,7 @@ SCHOOLS = {
         "train3x24-51",
         "train8x24-50",
         *half_of("report")[:8],
-        *(f"{base}x24-{seed}" for seed in range(60, 72) for base in ("train3", "thirty")),
+        *(f"{base}x24-{seed}" for seed in range(60, 66) for base in ("train3", "thirty")),
         *(f"pair18-{seed}" for seed in range(60, 66)),
     ),
 }
@@ -56,18 +57,18 @@ def judged(recording: Recording) -> dict[str, Any]:
 
 
 def suspects(which: str, work: Path) -> list[dict[str, Any]]:
-    """All sequences of 3D-ZeF, and crowded schools."""
+    """All sequences of 3D-ZeF, and crowded schools; what is in ``work`` already is not made again."""
     rows = []
-    for sequence in SEQUENCES:
-        folder = work / "recordings" / f"zef{sequence}"
-        if not folder.exists():
-            write_sequence(sequence, zef_folder(None), folder)
-        rows.append({"scene": f"3D-ZeF {sequence}"} | judged(Recording.open(folder)))
-    for name in SCHOOLS[which]:
-        folder = work / "recordings" / name
+    for name in (*(f"zef{sequence}" for sequence in SEQUENCES), *SCHOOLS[which]):
+        folder, kept = work / "recordings" / name, work / "suspects" / f"{name}.json"
         if not folder.exists():
             write_named(name, folder)
-        rows.append({"scene": name} | judged(Recording.open(folder)))
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_path(kept) as temporary:
+                temporary.write_text(json.dumps(judged(Recording.open(folder))), encoding="utf-8")
+        words = name.replace("zef", "3D-ZeF ")
+        rows.append({"scene": words} | json.loads(kept.read_text(encoding="utf-8")))
     return rows
 
 

@@ -324,3 +324,13 @@ def test_a_manifest_with_a_zero_byte_is_one_line(tmp_path):
     path.write_bytes(b"recording,group\none\0,a\n")
     with pytest.raises(InputError, match=r"batch\.csv: holds a zero byte"):
         read_manifest(path)
+
+
+def test_a_list_of_recordings_without_its_option_is_told_so(tmp_path, capsys):
+    (tmp_path / "list.csv").write_text("recording\nschool\n")
+    with pytest.raises(SystemExit) as stop:
+        main(["batch", str(tmp_path / "list.csv"), "--out", "none"])
+    assert stop.value.code == 1
+    assert "list.csv: is a file, not the folder of a recording; a list of recordings is a --manifest" in (
+        capsys.readouterr().out
+    )

@@ -274,6 +274,9 @@ def test_a_torn_end_is_passed_over_and_a_damaged_line_is_named(tmp_path):
     path.write_bytes(b"\n".join([lines[0], b"nonsense", *lines[1:], b""]))
     with pytest.raises(InputError, match=r"edits.jsonl: line 2: is not JSON"):
         _ = rec.mended_tracks
+    path.write_text('{"op": "swap"}\n')
+    with pytest.raises(InputError, match=r"line 1: is no edit: its 'kind' is missing or not known"):
+        _ = rec.mended_tracks
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere.jsonl")
     with pytest.raises(InputError, match="is a link"):

@@ -114,6 +114,12 @@ def test_a_camera_that_sees_other_animals_is_not_made_to_fit(tmp_path, capsys):
     assert not (tmp_path / "new.toml").exists()
 
 
+def test_a_recording_is_no_calibration_file_and_is_refused_before_anything_is_computed(nudged, capsys, monkeypatch):
+    monkeypatch.setattr("trackfish3d.cli.inputs.refine.refine", None)
+    assert run("refine", nudged.folder, "--out", nudged.folder) == 2
+    assert "is a recording; give --out the name of a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

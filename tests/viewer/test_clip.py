@@ -31,6 +31,8 @@ def test_a_film_shows_the_frames_that_were_asked_for(tmp_path):
         assert frame in range(30, 34) or read_number(lost) == frame
     with pytest.raises(tf.InputError, match="no tracks in these frames"):
         tf.clip(recording, (900, 910), tmp_path / "film.mp4")
+    with pytest.raises(tf.InputError, match="1,000,000 frames at most"):
+        tf.clip(recording, (0, 10**9), tmp_path / "film.mp4")
     with pytest.raises(tf.InputError, match=r"written as \.mp4"):
         tf.clip(recording, (0, 3), tmp_path / "film.avi")
     with pytest.raises(tf.InputError, match="unknown camera"):

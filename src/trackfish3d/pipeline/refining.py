@@ -204,7 +204,7 @@ def write_refinement(found: Refinement, recording: Source, out: Path, format: st
 
 
 def refuse_old(recording: Source, out: Path, cameras: Path | None = None) -> None:
-    """Refuse to write over the calibration that is refined.
+    """Refuse, before anything is computed, to write over the calibration that is refined, or in place of a recording.
 
     Parameters
     ----------
@@ -212,6 +212,8 @@ def refuse_old(recording: Source, out: Path, cameras: Path | None = None) -> Non
     out : calibration file to write.
     cameras : calibration that is refined instead of the recording's own.
     """
+    if (out / "recording.toml").exists():
+        raise InputError(f"{out}: is a recording; give --out the name of a file, as in {out / 'refined.toml'}")
     old = [open_recording(recording).folder / "cameras.toml", *([] if cameras is None else [cameras])]
     if out.exists() and any(path.exists() and out.samefile(path) for path in old):
         raise InputError(f"{out}: is the old calibration, which stays; give --out another name")

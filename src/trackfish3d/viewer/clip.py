@@ -21,6 +21,7 @@ from ..report.space import space_of
 Bytes = NDArray[np.uint8]
 Array = NDArray[np.float64]
 TRAIL = 40  # frames
+MOST_FRAMES = 1_000_000  # of a clip
 CELL = (640, 480)  # px of a view in the grid
 _GREY = 40
 
@@ -51,8 +52,10 @@ def clip(
     path, (first, end) = Path(out), frames
     if path.suffix.lower() != ".mp4":
         raise InputError(f"{path}: films are written as .mp4")
-    if not first < end <= first + 1_000_000:
+    if not first < end:
         raise InputError(f"--frames {first}:{end}: give first:end, with the end after the first")
+    if end > first + MOST_FRAMES:
+        raise InputError(f"--frames {first}:{end}: a clip has {MOST_FRAMES:,} frames at most")
     names = list(source.rig.names) if views is None else list(views)
     cameras = [source.rig.index(n) for n in names]
     if not cameras and not space:

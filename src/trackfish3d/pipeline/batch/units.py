@@ -220,6 +220,8 @@ def state_of(job: Job, work: Work, step: str) -> tuple[State, str]:
 
 
 def _there(folder: Path) -> None:
+    if folder.is_file():
+        raise InputError(f"{folder}: is a file, not the folder of a recording; a list of recordings is a --manifest")
     if not (folder / "recording.toml").is_file():
         raise InputError(f"{folder}: is no recording, or is gone (it has no recording.toml)")
 

@@ -122,6 +122,8 @@ class _Reader:
             said = LINE.validate_python(json.loads(line.decode("utf-8")))
         except ValidationError as error:
             first = error.errors()[0]
+            if first["type"].startswith("union_tag"):
+                raise InputError(f"{where}: is no edit: its 'kind' is missing or not known") from None
             place = ".".join(str(p) for p in first["loc"]) or "line"
             raise InputError(f"{where}: {place[:80]}: {first['msg'][:200]}") from None
         except (ValueError, RecursionError):
