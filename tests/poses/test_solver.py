@@ -9,7 +9,7 @@ from scipy.stats import chi2
 
 from trackfish3d.cameras import CameraRig
 from trackfish3d.core.errors import InputError
-from trackfish3d.poses import reconstruct_poses
+from trackfish3d.poses import reconstruct_poses, with_middle
 from trackfish3d.poses.blocks import Chain
 from trackfish3d.poses.first_noise import variance_shares
 from trackfish3d.poses.kernels import (
@@ -193,6 +193,19 @@ def test_parts_are_placed_where_views_know_them_in_every_direction() -> None:
         assert (least[found] > 1 / sigma**2).all()
         assert not found[(weight > 0).sum(1) < 2].any()
         assert found[least > 4 / sigma**2].all()
+
+
+def test_points_that_are_far_from_the_parts_become_their_mean_and_no_others() -> None:
+    made = school(fish=2, frames=20)
+    tracks = perfect_tracks(made)
+    poses = reconstruct_poses(made.rig, made.detections, tracks)
+    position = tracks.position.copy()
+    position[5] += [0.0, 0.6 * LENGTH, 0.0]
+    mended = with_middle(replace(tracks, position=position), poses)
+    row = np.flatnonzero((poses.frame == tracks.frame[5]) & (poses.track == tracks.track[5]))[0]
+    np.testing.assert_allclose(mended.position[5], poses.position[row].mean(0))
+    others = np.arange(len(tracks)) != 5
+    np.testing.assert_array_equal(mended.position[others], tracks.position[others])
 
 
 def test_same_input_same_poses() -> None:

@@ -25,7 +25,7 @@ from ..methods.base import LEARN_EPOCHS, Method
 from ..methods.region import region_text
 from ..methods.registry import DEFAULT_METHOD, make_method, method_class
 from ..methods.result import Result
-from ..poses import reconstruct_poses, with_point
+from ..poses import reconstruct_poses, with_middle, with_point
 from ..recordings import Recording, Truth, read_truth
 from .keeping import pins_of
 
@@ -204,7 +204,7 @@ def with_poses(source: Recording, result: Result, point: str | None = None, prog
     if not result.tracks.cameras or not (result.tracks.detection >= 0).any():
         return result
     poses = reconstruct_poses(source.rig, source.detections, result.tracks, progress)
-    tracks = result.tracks if point is None else with_point(result.tracks, poses, point)
+    tracks = with_middle(result.tracks, poses) if point is None else with_point(result.tracks, poses, point)
     return replace(result, tracks=tracks, poses=poses)
 
 
