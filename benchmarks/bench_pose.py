@@ -65,7 +65,7 @@ def page(kept: dict) -> str:
         lines += [
             "## Rat",
             "",
-            "| | method | left-out error, px (median) | geometric mean of the parts' medians, px | jitter, mm | CPU s |",
+            "| | method | left-out error, px (median) | geometric mean of the parts, px | jitter, mm | CPU s |",
             "|---|---|---|---|---|---|",
         ]
         for name, row in kept["rat"].items():
@@ -85,7 +85,7 @@ def page(kept: dict) -> str:
             "that can be right. The rows without it show these two alone.",
             "Errors are where all methods have a part in the view. The rat rests, so that 120 frames are one draw of "
             "11 to 14 parts, whose errors go from 1 to 50 px: the tool put trunk, tail and right haunch on other "
-            "places of the body in `back` than in `mid` and `top` (scores 0.2 to 0.4), which no weighing of two views mends.",
+            "places of the body in `back` than in `mid` and `top` (scores 0.2 to 0.4), which no weights mend.",
         ]  # fmt: skip
         lines.append("")
     if "schools" in kept:

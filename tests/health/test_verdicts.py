@@ -216,6 +216,14 @@ def test_one_film_for_two_cameras_is_named(tmp_path):
     assert set(health.findings[0].cameras) == {"cam0", "cam2"}
 
 
+def test_a_calibration_that_is_a_copy_of_another_is_named(tmp_path):
+    rig = ring(3)
+    copied = CameraRig((rig[0], rig[1], replace(rig[1], name=rig[2].name)), rig.units)
+    health = verdict(tmp_path, copied, film(rig))
+    assert kinds(health) == ["copied"]
+    assert set(health.findings[0].cameras) == {rig[1].name, rig[2].name}
+
+
 def test_detections_written_twice_are_named(tmp_path):
     found = film(ring(2))
     twice = [np.tile(getattr(found, k), 2) for k in ("frame", "camera", "u", "v")]

@@ -1,4 +1,4 @@
-"""Faults that are plain facts about the detections: nothing is inferred about cameras, clocks or water."""
+"""Faults that are plain facts of files: nothing is inferred about cameras, clocks or water."""
 
 from itertools import combinations
 
@@ -31,7 +31,7 @@ def plain_facts(rig: CameraRig, intake: Intake) -> list[Finding]:
     ]
     if silent:
         return silent
-    found = _twice(rig, intake.activity) or _doubled(intake.detections)
+    found = _twice(rig, intake.activity) or _copied(rig) or _doubled(intake.detections)
     return found or _never_together(rig, intake.activity) or _stopped(rig, intake)
 
 
@@ -54,6 +54,18 @@ def _twice(rig: CameraRig, activity: tuple[Activity, ...]) -> list[Finding]:
                     names,
                 )
             )
+    return found
+
+
+def _copied(rig: CameraRig) -> list[Finding]:
+    """Two cameras with the same calibration, number for number: that of one was written for both."""
+    found = []
+    for a, b in combinations(rig, 2):
+        same = [(getattr(a, k), getattr(b, k)) for k in ("K", "R", "t", "distortion")]
+        if all(x.shape == y.shape and np.allclose(x, y, rtol=1e-12, atol=1e-12) for x, y in same):
+            text = f"cameras {a.name} and {b.name} have the same calibration, number for number: one is a copy"
+            advice = "calibrate the camera that it is not from, or leave that one out"
+            found.append(Finding("copied", f"{text}; {advice}", (a.name, b.name)))
     return found
 
 

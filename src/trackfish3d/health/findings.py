@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Finding:
     """One verdict.
 
-    ``kind``: clock, water missing, water wrong, swapped, twice, duplicates, frozen, dead, no parallax, calibration, no
-    common time, disagree, no detections, cannot tell.
+    ``kind``: clock, water missing, water wrong, swapped, twice, copied, duplicates, frozen, dead, no parallax,
+    calibration, no common time, disagree, no detections, cannot tell.
     ``wrong``: whether something is wrong (exit code 1), or is only said.
     ``probability``: that the advice is right, None where it is a plain fact and not an inference.
     ``late_frames``: for a clock, by how many frames the first of ``cameras`` is late.
