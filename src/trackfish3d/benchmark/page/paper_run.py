@@ -32,9 +32,16 @@ from .document import Section, beside, write_page
 GEOMETRIC = ("hungarian=hungarian:contain=true", "greedy=greedy:contain=true", "sort3d=sort3d:contain=true")
 COLUMNS_DRAWN = {
     "paper": "TrackFish3D",
+    tables.RECIPE: "TrackFish3D, recipe",
     "hungarian": "Hungarian",
+    "greedy": "Greedy",
     "sort3d": "3D-SORT",
+    "selfmva": "Self-MVA",
+    "asnet": "ASNet",
     "rest": "ReST",
+    "sambamotr": "SambaMOTR",
+    "motip": "MOTIP",
+    "mctr": "MCTR",
     "joint": "joint",
 }
 
@@ -76,7 +83,7 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     plot_mota_over_fish(good, run.out / "mota_over_fish.png", True)
     over_fish = Section("MOTA over the number of fish").picture(run.out / "mota_over_fish.png", run.out)
     first = {s: folders[s] for s in SYNFISH_TEST}
-    drawn = figures.trajectories(first, good, run.out / "synfish", COLUMNS_DRAWN, run.out / "trajectories.png")
+    drawn = figures.trajectories(first, good, run.out / "synfish", _drawn(good), run.out / "trajectories.png")
     paths = Section("Trajectories of all scenes, from above").picture(drawn, run.out)
     zef, zef_results = _zef(run, done)
     pigeons = tables.pigeons(Section("Pigeons"))
@@ -135,6 +142,11 @@ def _with(label: str, model: Path | None) -> str:
     return label if model is None else f"{label}=paper:model={model}"
 
 
+def _drawn(results: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Label and heading of the methods that were run, in the order of their columns."""
+    return {label: name for label, name in COLUMNS_DRAWN.items() if tables.has(results, label)}
+
+
 def _suite(
     run: PaperRun,
     name: str,
@@ -190,8 +202,7 @@ def _zef(run: PaperRun, done: TaskProgress) -> tuple[Section, list[dict[str, Any
     if run.zef_model is None:
         section.say("No row of method paper: the shipped network is for three cameras; give one with --zef-model.")
     folders = prepare_scenes(suite, run.out / "zef", run.workers, done)
-    drawn = {label: name for label, name in COLUMNS_DRAWN.items() if any(r["label"] == label for r in results)}
-    picture = figures.trajectories(folders, results, run.out / "zef", drawn, run.out / "trajectories_zef.png")
+    picture = figures.trajectories(folders, results, run.out / "zef", _drawn(results), run.out / "trajectories_zef.png")
     return section.picture(picture, run.out), results
 
 

@@ -14,7 +14,7 @@ def command(
     out: Annotated[Path, typer.Option(help="Weights, FILE.safetensors.")],
     data: Annotated[Path, typer.Option(help="Folder for the train scenes and their crops; made where missing.")],
     scenes: Annotated[str | None, typer.Option(help="Train scenes, with commas; all eight without.")] = None,
-    frames: Annotated[int, typer.Option(min=30, help="Frames of each scene, from its start.")] = 60,
+    frames: Annotated[int, typer.Option(min=12, help="Frames of each scene, from its start.")] = 60,
     schools: Annotated[int, typer.Option(min=1, help="Schools of each scene; more teach more.")] = 1,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser; the rival's own without.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0,

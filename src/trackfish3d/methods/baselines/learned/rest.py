@@ -2,8 +2,8 @@
 
 Written from the paper. Spatial graph: detections of one frame, edges between views. Edges that the network is sure of
 join detections into objects; objects of this and the last frames make the temporal graph, whose edges give identities.
-Both graphs are dense matrices here. The plane on which the original compares feet on the ground is the horizontal plane
-through the middle of what the cameras see: fish above and below it are compared where their rays meet it.
+Both graphs are dense matrices here. The plane on which the original compares feet on the ground is one through the
+middle of what the cameras see (`plane`): fish beside it are compared where their rays meet it.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,7 @@ from ..single_view import lift
 from .appearance import WIDTH, CropNet, features, teach_appearance
 from .crops import read_crops
 from .labelled import LabelledScene
+from .plane import plane_points
 from .weights import load_weights
 
 Array = NDArray[np.float64]
@@ -79,32 +80,6 @@ class ReSTNet(nn.Module):
         self.appearance = CropNet()
         self.spatial = MessagePassing(WIDTH, 4)
         self.temporal = MessagePassing(WIDTH + 4, 6)
-
-
-def plane_points(rig: CameraRig, detections: Detections) -> Array:
-    """Where the ray of each detection meets the horizontal plane (N, 2), in units of the cameras' mean distance.
-
-    The plane goes through the point nearest to all central rays. Rays that run along it are cut off at one distance.
-    """
-    A, b = np.zeros((3, 3)), np.zeros(3)
-    centres = []
-    for camera in rig:
-        ray = camera.rays(np.array([[camera.size[0] / 2, camera.size[1] / 2]]))
-        across = np.eye(3) - np.outer(ray.direction[0], ray.direction[0])
-        A += across
-        b += across @ ray.origin[0]
-        centres.append(ray.origin[0])
-    middle = np.linalg.lstsq(A, b, rcond=None)[0]
-    scale = float(np.mean([np.linalg.norm(c - middle) for c in centres]))
-    out = np.zeros((len(detections), 2))
-    for c, camera in enumerate(rig):
-        mine = np.flatnonzero(detections.camera == c)
-        rays = camera.rays(detections.centroids[mine])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = (middle[2] - rays.origin[:, 2]) / rays.direction[:, 2]
-        reach = np.where(np.isfinite(reach) & (reach > 0), np.minimum(reach, 2 * scale), scale)
-        out[mine] = (rays.origin + reach[:, None] * rays.direction - middle)[:, :2] / scale
-    return np.nan_to_num(out)
 
 
 def spatial_edges(feature: Tensor, point: Tensor) -> Tensor:
