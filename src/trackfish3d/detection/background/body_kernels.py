@@ -10,6 +10,7 @@ from numba import njit
 U, V, ANGLE, BEND, LENGTH, WIDTH = range(6)
 _FINE = 3.0  # samples across half of a body's width, where there are as many pixels
 _MOST_BEND = 2.5  # radians from end to end
+_STRAIGHT = 1e-3  # radians from the middle to an end, below which a body is straight
 _BEYOND = 1.3  # half lengths to which distances along a body are told
 _WIDER = 2.5  # half widths to which distances across it are told
 
@@ -47,12 +48,25 @@ def evidence_of(body, level, taken, worth):  # type: ignore[no-untyped-def]
     step = max(1.0, body[WIDTH] / _FINE)
     n = max(3, int(np.ceil(2 * body[LENGTH] / step)))
     total = 0.0
+    # The direction turns by the same angle from sample to sample, and an arc's points are those of a circle: four
+    # sines and cosines a body, not five a sample.
+    bend = 0.5 * body[BEND]
+    cos, sin = np.cos(body[ANGLE]), np.sin(body[ANGLE])
+    begin = body[ANGLE] + bend * (1.0 / n - 1)
+    ahead, aside = np.cos(begin), np.sin(begin)
+    turn_cos, turn_sin = np.cos(2 * bend / n), np.sin(2 * bend / n)
+    bent = abs(bend) > _STRAIGHT
+    radius = body[LENGTH] / bend if bent else 0.0
     for i in range(n):
         s = (2 * i + 1) / n - 1
-        x, y, direction = _middle(body, s)
+        if bent:
+            x, y = body[U] + radius * (aside - sin), body[V] - radius * (ahead - cos)
+        else:
+            x, y = body[U] + s * body[LENGTH] * cos, body[V] + s * body[LENGTH] * sin
         half = body[WIDTH] * np.sqrt(1 - s * s)
         m = max(1, int(np.ceil(2 * half / step)))
-        nx, ny = -np.sin(direction), np.cos(direction)
+        nx, ny = -aside, ahead
+        ahead, aside = ahead * turn_cos - aside * turn_sin, aside * turn_cos + ahead * turn_sin
         part = 0.0
         for j in range(m):
             t = half * ((2 * j + 1) / m - 1)
