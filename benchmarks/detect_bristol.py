@@ -13,7 +13,8 @@ from trackfish3d.calibration.lenses import read_lenses
 from trackfish3d.cameras import CameraRig
 from trackfish3d.cameras.native import write_cameras
 from trackfish3d.evaluation.blind import held_out_error, track_lengths
-from trackfish3d.recordings import Recording
+from trackfish3d.pipeline.again.rounds_of_looks import FIRST
+from trackfish3d.recordings import Detections, Recording, Tracks, read_tracks
 
 WAYS = {"given": {}, "fitted": {"fit_board": True, "refine": True, "square_pixels": True}}
 
@@ -39,13 +40,18 @@ def bristol(work: Path, out: Path, data: Path | None) -> dict[str, Any] | None:
     shutil.rmtree(folder / "run", ignore_errors=True)  # a run that is done would be taken as it is
     call("run", *films, "--cameras", folder / "cameras.toml", "--out", folder / "run")
     recording = Recording.open(folder / "run")
-    results["fitted"] |= measure(recording)
+    results["fitted"] |= measure(recording, recording.detections, recording.tracks)
+    first = Recording.open(folder / "run")
+    first.detections_file = FIRST["detections.parquet"]
+    before = measure(first, first.detections, read_tracks(folder / "run" / FIRST["tracks.parquet"]))
+    results["fitted"]["first"] = before  # of the first look, before the run's second one
     draw(recording, folder)
     return results
 
 
-def measure(recording: Recording) -> dict[str, Any]:
-    found, tracks, frames = recording.detections, recording.tracks, recording.info.frame_count
+def measure(recording: Recording, found: Detections, tracks: Tracks) -> dict[str, Any]:
+    """How well views agree in detections, and how long and true their tracks are."""
+    frames = recording.info.frame_count
     views = [
         [found.centroids[(found.frame == f) & (found.camera == c)] for f in range(frames)]
         for c in range(len(recording.rig))
