@@ -100,6 +100,11 @@ SECTIONS = {
 def page(results):
     """The page: a table a section, of what has been run."""
     lines = ["# Refine", "", "`python benchmarks/bench_refine.py` (sections one by one with `--only NAME`).", ""]
+    if results.get("earlier"):
+        lines += [
+            "Made before poses were adjusted ahead of tracking (`refinement/surest.py`), not run again since: "
+            f"{', '.join(results['earlier'])}. Never run: {', '.join(k for k in SECTIONS if k not in results)}.", "",
+        ]  # fmt: skip
     keys = [key for key in ("points_0.2", "points_0.5", "masks_0.2", "masks_0.5") if key in results]
     for key in keys:
         lines += synfish_table(key, results[key])
@@ -151,6 +156,7 @@ def main():
             print(row, flush=True)
             done.append(row)
             results = (json.loads(kept.read_text()) if kept.exists() else {}) | {name: done}
+            results["earlier"] = [k for k in results.get("earlier", []) if k != name]
             kept.write_text(json.dumps(results, indent=1) + "\n")
             options.out.write_text(page(results))
 

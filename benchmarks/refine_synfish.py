@@ -191,6 +191,11 @@ _HEAD = (
 )
 
 
+def _maybe(row, name, digits=3):
+    """A number of a row, a dash where an earlier version did not measure it."""
+    return f"{row[name]:.{digits}f}" if name in row else "-"
+
+
 def synfish_table(key, rows):
     """Lines of the page about one section."""
     kind, sigma = key.split("_")
@@ -202,9 +207,9 @@ def synfish_table(key, rows):
     for r in rows:
         refused = "" if r["accepted"] else ", refused"
         lines.append(
-            f"| {r['scene']}{refused} | {r['clock']:.3f} | {r['oracle_clock']:.3f} | {r['clock_sigma']:.3f} "
-            f"| {r['ppm']:.0f} | {r['turn_before']:.3f} | {r['turn']:.3f} | {r['oracle_turn']:.3f} "
-            f"| {r['distance']:.3f} | {r['oracle_distance']:.3f} | {r['residual']:.2f} | {r['residual_clean']:.2f} "
+            f"| {r['scene']}{refused} | {r['clock']:.3f} | {_maybe(r, 'oracle_clock')} | {_maybe(r, 'clock_sigma')} "
+            f"| {_maybe(r, 'ppm', 0)} | {r['turn_before']:.3f} | {r['turn']:.3f} | {_maybe(r, 'oracle_turn')} "
+            f"| {r['distance']:.3f} | {_maybe(r, 'oracle_distance')} | {r['residual']:.2f} | {r['residual_clean']:.2f} "
             f"| {r['mota_before']:.1f} | {r['mota']:.1f} | {r['mota_true']:.1f} | {r['mota_clean']:.1f} "
             f"| {r['cpu']:.0f} |"
         )
@@ -224,7 +229,7 @@ def claims_table(results):
     for kind in ("points", "masks"):
         rows = [r for key in results if key.startswith(kind) for r in results[key] if r["accepted"]]
         for name, words in (("clock_z", "clocks"), ("turn_z", "turns")):
-            z = np.abs([x for r in rows for x in r[name]])
+            z = np.abs([x for r in rows for x in r.get(name, ())])
             if len(z):
                 inside = f"{100 * np.mean(z < 1):.0f} % | {100 * np.mean(z < 2):.0f} %"
                 lines.append(f"| {kind} | {words} | {len(z)} | {inside} | {np.sqrt(np.mean(z**2)):.2f} |")
