@@ -20,26 +20,22 @@ STUDIES = (
 )
 
 
-def law_of_grid(rows: list[dict]) -> tuple[tuple[float, float, float], str]:
-    """CPU ms a frame as a fish^b cameras^c, by least squares of logarithms, and what it is made of."""
-    table = np.array([[1.0, np.log(r["fish"]), np.log(r["cameras"])] for r in rows])
-    ms = np.log([r["ms"] for r in rows])
-    law, *_ = np.linalg.lstsq(table, ms, rcond=None)
-    off = float(np.exp(np.abs(table @ law - ms).max()))
-    a, b, c = float(np.exp(law[0])), float(law[1]), float(law[2])
-    return (a, b, c), f"`track` {a:.3g} ms x fish^{b:.2f} x cameras^{c:.2f} a frame, as the rows above within {off:.2f}"
+def law_of_growth(found: dict, growth: list[dict], grid: list[dict]) -> tuple[tuple[float, float, float], str]:
+    """CPU ms a frame as a fish^b cameras^c, and what it is made of.
 
-
-def law_of_growth(found: dict, growth: list[dict]) -> tuple[tuple[float, float, float], str]:
-    """The same from a long recording of 10 fish and 3 cameras and from how schools grow (docs/results/joint)."""
+    It passes through a long recording of 10 fish and 3 cameras; b is how schools grow (docs/results/joint), c what more
+    cameras cost with 10 fish.
+    """
     some = [r for r in growth if 8 <= r["fish"] <= 100]
     b = float(np.polyfit(np.log([r["fish"] for r in some]), np.log([r["frames"] + r["mending"] for r in some]), 1)[0])
+    ten = [r for r in grid if r["fish"] == 10]
+    c = float(np.polyfit(np.log([r["cameras"] for r in ten]), np.log([r["ms"] for r in ten]), 1)[0])
     ms = 1000 * sum(found["tenths"]) / found["done"]
     said = (
         f"`track` {ms:.2f} ms a frame of 10 fish and 3 cameras as measured above, x (fish / 10)^{b:.2f} as of 8 to 100 "
+        f"fish in docs/results/joint, x (cameras / 3)^{c:.2f} as of 10 fish above"
     )
-    said += "fish in docs/results/joint, and in proportion to the cameras, which was not measured"
-    return (ms / 10**b / 3, b, 1.0), said
+    return (ms / 10**b / 3**c, b, c), said
 
 
 def beyond(law: tuple[float, float, float], said: str, steps: float) -> list[str]:
@@ -77,7 +73,7 @@ def beyond(law: tuple[float, float, float], said: str, steps: float) -> list[str
 def _long_page(found: dict) -> list[str]:
     frames = found["frames"]
     given = ", given tracks" if found.get("given_tracks") else ""
-    lines = [f"## {frames:,} frames, 10 fish, 3 cameras{given}", ""]
+    lines = [f"## {frames:,} frames, 10 fish, 3 cameras{given}{found.get('note', '')}", ""]
     lines += ["| command | CPU s | peak MiB | frames a CPU s |", "|---|---|---|---|"]
     for step in STEPS:
         if step in found:
@@ -91,10 +87,13 @@ def _long_page(found: dict) -> list[str]:
     if "track" in found:
         row = found["track"]
         whole = [t for k, t in enumerate(row["tenths"]) if (k + 1) * frames / 10 <= row["done"]]
-        lines.append(
-            f"`track`, CPU seconds of each tenth: {', '.join(f'{t:.0f}' for t in whole)}; the last of them took "
-            f"{whole[-1] / whole[0]:.2f} times the first. "
-        )
+        spent = sum(row["tenths"])
+        lines.append(f"`track` takes {1000 * spent / row['done']:.2f} CPU ms a frame between its start and its end. ")
+        if len(whole) > 1:
+            lines[-1] += (
+                f"CPU seconds of each tenth: {', '.join(f'{t:.0f}' for t in whole)}; the last of them took "
+                f"{whole[-1] / whole[0]:.2f} times the first. "
+            )
         if "scored" in row:
             lines[-1] += f"It was stopped there, and goes on from there; up to frame {row['scored']:,}: "
         if "returns" in found:
@@ -106,6 +105,7 @@ def _long_page(found: dict) -> list[str]:
         lines[-1] += f"The report has {found['report_mb']:.1f} MB"
         opens = found.get("report_opens_s")
         lines[-1] += "." if opens is None else f" and is loaded by Chromium in {opens:.1f} s."
+    lines[-1] += found.get("remark", "")
     return [*lines, ""]
 
 
@@ -136,13 +136,17 @@ def page(kept: dict, kills: dict) -> str:
     if "grid" in kept:
         lines += ["## Fish and cameras", "", "| fish | cameras | CPU ms a frame of `track` |", "|---|---|---|"]
         lines += [f"| {r['fish']} | {r['cameras']} | {r['ms']:.2f} |" for r in kept["grid"]]
-        lines.append("")
+        lines += [
+            "",
+            "Each row is one draw of school and cameras, and how cameras stand matters as much as numbers.",
+            "",
+        ]
     tracked = [f["track"] for f in longs if "track" in f]
     whole = [f for f in longs if "report" in f]
-    if whole and ("grid" in kept or tracked):
+    if whole and "grid" in kept and tracked:
         after = sum(whole[-1][n]["cpu"] for n in ("check", "analyse", "evaluate", "report"))
         growth = json.loads((RESULTS / "joint" / "results.json").read_text())["growth"]["rows"]
-        law = law_of_grid(kept["grid"]) if "grid" in kept else law_of_growth(tracked[-1], growth)
+        law = law_of_growth(tracked[-1], growth, kept["grid"])
         lines += beyond(*law, 1000 * after / whole[-1]["frames"])
     if "batch" in kept:
         rows = kept["batch"]
@@ -150,7 +154,10 @@ def page(kept: dict, kills: dict) -> str:
         lines += ["| starter and workers | wall s | CPU s |", "|---|---|---|"]
         lines += [f"| {n} | {r['wall']:.0f} | {r['cpu']:.0f} |" for n, r in rows.items() if isinstance(r, dict)]
         lines += ["", f"Files the same byte for byte: {'yes' if rows['same_files'] else 'NO'}.", ""]
-        lines += [f"Load of the machine (two cores) when it was measured: {rows['load']:.0f}.", ""]
+        lines += [
+            f"Load of the machine (two cores) when it was measured: {rows['load']:.0f}. {rows.get('note', '')}",
+            "",
+        ]
     if kills:
         lines += _kill_page(kills)
     return "\n".join(lines)

@@ -56,6 +56,15 @@ def test_of_two_absent_who_was_lost_nearest_comes_back_and_it_is_doubtful():
     assert names.suspects[1].probability < 0.05
 
 
+def test_who_goes_on_while_its_track_strays_is_not_taken_for_one_who_was_absent_before():
+    found = pieces((0, END, 0.0), (0, 700, 5.0), (0, 790, 9.0), (770, END, 9.2), (774, END, 5.5))
+    names = names_of(found, "auto")
+    assert names.number == {0: 0, 1: 1, 2: 2, 3: 2, 4: 1}
+    assert [s.probability for s in names.suspects] == pytest.approx([0.5, 0.5])
+    for tracks in named(found, names).values():
+        assert len(np.unique(tracks.frame)) == len(tracks)
+
+
 def test_nobody_comes_back_where_their_number_varies_or_the_scene_is_said_to_be_open():
     varies = pieces((0, 900, 0.0), (0, 1200, 5.0), (950, END, 0.0), (300, 1700, 9.0), (1400, END, 5.0))
     assert Roster().animals is None

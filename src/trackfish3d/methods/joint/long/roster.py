@@ -118,11 +118,37 @@ class Roster:
                 founders += 1
             else:
                 over.add(name)
-        return found
+        return self._exchanged(found)
+
+    def _exchanged(self, found: list[Return]) -> list[Return]:
+        """Let two who came back about the same time exchange whom they continue, where both are nearer so.
+
+        One of them may have appeared before the other was known to be lost.
+        """
+        out = list(found)
+        for j, late in enumerate(out):
+            for i in range(j - 1, -1, -1):
+                early = out[i]
+                if self.lives[late.found].first - self.lives[early.found].first > MARGIN:
+                    break
+                if self._can(late.lost, early.found) and self._can(early.lost, late.found):
+                    here = self._apart(early.lost, early.found) + self._apart(late.lost, late.found)
+                    there = self._apart(late.lost, early.found) + self._apart(early.lost, late.found)
+                    if there < here:
+                        out[i] = Return(late.lost, early.found, max(early.absent, 2))
+                        out[j] = late = Return(early.lost, late.found, max(late.absent, 2))
+        return out
+
+    def _can(self, lost: int, found: int) -> bool:
+        """Whether one track can go on as another: it began before, and ends before or soon after that begins."""
+        before, after = self.lives[lost], self.lives[found]
+        return before.first < after.first and before.last <= min(after.first + MARGIN, after.last)
+
+    def _apart(self, lost: int, found: int) -> float:
+        return float(np.linalg.norm(self.lives[lost].lost - self.lives[found].born))
 
     def _nearest(self, absent: set[int], name: int) -> int:
-        there = self.lives[name].born
-        return min(absent, key=lambda n: (float(np.linalg.norm(self.lives[n].lost - there)), n))
+        return min(absent, key=lambda n: (self._apart(n, name), n))
 
     def _ending(self, first: int, name: int, later: Sequence[int]) -> set[int]:
         """Return the track, if there is one, that goes on unseen for some frames beside one that has its animal."""
