@@ -180,7 +180,7 @@ def _oracle(rig, true, middle, pieces):
 TEXT = (
     "Goals: clocks within 0.05 frame, turns within 0.02 degrees, distances within 0.02 units, held-out error within "
     "10 % of that of true cameras, MOTA within 0.3 of clean. Oracle: an adjustment of the same detections that begins "
-    "at the true cameras and clocks, with tracks made under them: what is left there, these detections do not tell; "
+    "at the true cameras and clocks, with tracks made under them: what is left there is not the fault of the search; "
     "the bound is the standard deviation of the least certain clock by the covariance at the truth (Cramer-Rao). "
     "Clocks that are apart leave moments at both ends that one camera alone or none filmed: what MOTA loses by these, "
     "it loses with true cameras and clocks as well."
