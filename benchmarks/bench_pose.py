@@ -40,7 +40,14 @@ def main() -> None:
 
 def page(kept: dict) -> str:
     """The page of results."""
-    lines = ["# Poses", "", "Made by `python benchmarks/bench_pose.py --aniposelib PYTHON`.", ""]
+    lines = [
+        "# Poses",
+        "",
+        "Made by `python benchmarks/bench_pose.py --aniposelib PYTHON`.",
+        "",
+        *kept.get("notes", []),
+        "",
+    ]
     if "shelf" in kept:
         rows = {k: v for k, v in kept["shelf"].items() if isinstance(v, dict) and "PCP" in v}
         heads = list(next(iter(rows.values())))
@@ -84,8 +91,8 @@ def page(kept: dict) -> str:
             "is left out, every method is as wrong as its calibration; where it is one of three views, two are left "
             "that can be right. The rows without it show these two alone.",
             "Errors are where all methods have a part in the view. The rat rests, so that 120 frames are one draw of "
-            "11 to 14 parts, whose errors go from 1 to 50 px: the tool put trunk, tail and right haunch on other "
-            "places of the body in `back` than in `mid` and `top` (scores 0.2 to 0.4), which no weights mend.",
+            "11 to 14 parts, whose errors go from 1 to 50 px: trunk, tail and right haunch disagree most, "
+            "with low scores (0.2 to 0.4) in `back`: it seems that the tool put them elsewhere on the body there.",
         ]  # fmt: skip
         lines.append("")
     if "schools" in kept:
