@@ -3,8 +3,8 @@
 An event is a track that leaves one animal for another for good (`joint_doubt.py`: its detections showed one for ten
 frames and then another for ten). A row names it that is about this track within ten frames of it. Where several rows
 name an event, it is charged to the most doubtful of them, as it happened once. 3D-ZeF 01 and 03, schools of seeds 40
-to 43, tanks before two cameras (``pair``) of seeds 2 to 5 and the tuning half of `crowd` were fitted to or looked at; 02, 04, other
-seeds and the other half are looked at to report, and only they are in the second table.
+to 43, tanks before two cameras (``pair``) of seeds 2 to 5 and the tuning half of `crowd` were fitted to or looked at;
+02, 04, other seeds and the other half are looked at to report, and only they are in the second table.
 """
 
 import json
