@@ -62,13 +62,15 @@ class TestTurning:
         np.testing.assert_array_equal(twice.offsets, course.offsets)
         np.testing.assert_array_equal(twice.obs.u, obs.u)
 
-    def test_detections_of_a_turned_frame_are_those_of_the_frame(self):
+    @pytest.mark.parametrize("first", [0, 7])
+    def test_detections_of_a_turned_frame_are_those_of_the_frame(self, first):
         rig, detections, _, _ = school(missed=np.random.default_rng(2).random((30, 4, 2)) < 0.3)
         obs = Observations.of(rig, detections, model(rig, NOISE, ACCELERATION))
-        turned = Course.forwards(detections.frames, detections.offsets, obs).turned()
+        turned = Course.forwards(detections.frames + first, detections.offsets, obs).turned()
+        assert (turned.first, turned.last) == (first, first + 29)
         for k, frame in enumerate(turned.frames):
             rows = turned.row[turned.offsets[k] : turned.offsets[k + 1]]
-            assert (detections.frame[rows] == turned.frames[-1] - frame).all()
+            assert (detections.frame[rows] + first == turned.first + turned.last - frame).all()
             assert (np.diff(detections.camera[rows]) >= 0).all()
 
     def test_odds_of_pairs_go_with_their_detections(self):
@@ -84,27 +86,31 @@ class TestTurning:
         told = {(turned.row[a], turned.row[b]): o for a, b, o in zip(first, back.partner, back.odds, strict=True)}
         assert told == {(a, b): o for a, b, o in zip(rows[:, 0, 0], rows[:, 0, 1], odds, strict=True)}
 
-    def test_tracks_turned_there_and_back_are_the_same(self):
+    @pytest.mark.parametrize("first", [0, 7])
+    def test_tracks_turned_there_and_back_are_the_same(self, first):
         rig, detections, rows, position = school()
         known = model(rig, NOISE, ACCELERATION)
         obs = Observations.of(rig, detections, known)
-        course = Course.forwards(detections.frames, detections.offsets, obs).turned()
+        course = Course.forwards(detections.frames + first, detections.offsets, obs).turned()
         paths = reading(rig, detections, known, rows, position, np.tile(np.arange(4), (30, 1)))
+        paths = replace(paths, frame=paths.frame + first)
         place = np.argsort(course.row)
         state, cov = mirrored(paths.state, paths.cov)
-        there = Trajectories(paths.name, course.last - paths.frame, place[paths.members], state, cov)
+        there = Trajectories(paths.name, 2 * first + 29 - paths.frame, place[paths.members], state, cov)
         back = turned_back(there.renamed(there.name), course)
+        np.testing.assert_array_equal(back.frame, paths.frame)
         np.testing.assert_array_equal(back.members, paths.members)
         np.testing.assert_allclose(back.state, paths.state)
         np.testing.assert_allclose(back.cov, paths.cov)
 
-    def test_tracks_that_go_back_arrive_where_they_were(self):
+    @pytest.mark.parametrize("first", [0, 7])
+    def test_tracks_that_go_back_arrive_where_they_were(self, first):
         live = LiveTracks.empty(2, 12).join(_two_live())
-        back = going_back(live, last=50)
+        back = going_back(live, Course(np.arange(first, 51), np.zeros(52 - first, np.int64), None, np.zeros(0, int)))
         assert back.name.tolist() == [7]  # the other was not confirmed
         np.testing.assert_allclose(back.state[0, :3] + back.state[0, 3:], live.state[0, :3])
         np.testing.assert_allclose(back.state[0, 3:], -live.state[0, 3:])
-        assert back.memory_frame.tolist() == [[-1, -6]]  # one frame before the first, and five more
+        assert back.memory_frame.tolist() == [[first - 1, first - 6]]  # one frame before the first, and five more
 
 
 def _two_live():

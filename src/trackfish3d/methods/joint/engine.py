@@ -68,9 +68,9 @@ class Engine:
         self.logs: list[FrameLog] = []
         self.stopped = self.tried = self.changed = 0
 
-    def start(self, live: LiveTracks, next_name: int) -> None:
-        """Begin with animals that are known one frame before frame 0; new ones are called ``next_name`` and so on."""
-        self.live, self.now, self.next_name = live, -1, next_name
+    def start(self, live: LiveTracks, now: int, next_name: int) -> None:
+        """Begin after frame ``now``, at which animals are known; new ones are called ``next_name`` and so on."""
+        self.live, self.now, self.next_name = live, now, next_name
         self.confirmed = set(live.name.tolist())
 
     def step(self, number: int, rows: slice, obs: Observations, ahead: FutureFrames | None = None) -> FrameLog:

@@ -69,9 +69,9 @@ def read(
     ways = (course, course.turned())
     gaining = True
     while gaining and passes < settings.passes:
-        known = going_back(engine.live, ways[(passes - 1) % 2].last)
+        known = going_back(engine.live, course)
         name, engine = engine.next_name, Engine(rig, model, settings)
-        engine.start(known, name)
+        engine.start(known, course.first - 1, name)
         other = _pass(engine, rig, ways[passes % 2], model, step, passes)
         stopped, passes = stopped + engine.stopped, passes + 1
         if other is None:

@@ -35,17 +35,22 @@ class Course:
         return cls(frames, offsets, obs, np.arange(len(obs.u)))
 
     @property
+    def first(self) -> int:
+        """Number of the first frame."""
+        return int(self.frames[0])
+
+    @property
     def last(self) -> int:
         """Number of the last frame."""
         return int(self.frames[-1])
 
     def turned(self) -> "Course":
-        """Return the same the other way round: the last frame is number 0; detections of a frame keep their order."""
+        """Return the same the other way round: first and last frame change numbers; detections keep their order."""
         count = np.diff(self.offsets)[::-1]
         offsets = np.concatenate([[0], np.cumsum(count)])
         begin = np.repeat(self.offsets[:-1][::-1], count)
         row = begin + np.arange(len(begin)) - np.repeat(offsets[:-1], count)
-        return Course(self.last - self.frames[::-1], offsets, _reordered(self.obs, row), self.row[row])
+        return Course(self.first + self.last - self.frames[::-1], offsets, _reordered(self.obs, row), self.row[row])
 
 
 def _reordered(obs: Observations, row: Ints) -> Observations:
@@ -74,13 +79,13 @@ def mirrored(state: Array, cov: Array) -> tuple[Array, Array]:
     return state, cov
 
 
-def going_back(live: LiveTracks, last: int) -> LiveTracks:
+def going_back(live: LiveTracks, course: Course) -> LiveTracks:
     """Return confirmed tracks as they are one frame before the turned recording begins.
 
     Parameters
     ----------
     live : tracks after the last frame.
-    last : its number.
+    course : the recording that they went through, or the same turned.
     """
     live = live.take(live.confirmed)
     state, cov = mirrored(live.state, live.cov)
@@ -89,9 +94,9 @@ def going_back(live: LiveTracks, last: int) -> LiveTracks:
         live,
         state=state,
         cov=cov,
-        born=-1 - (last - live.born),
-        last=-1 - (last - live.last),
-        memory_frame=-1 - (last - live.memory_frame),
+        born=live.born - course.last + course.first - 1,
+        last=live.last - course.last + course.first - 1,
+        memory_frame=live.memory_frame - course.last + course.first - 1,
         window_rows=np.full_like(live.window_rows, -1),
         window_gain=np.zeros_like(live.window_gain),
     )
@@ -101,4 +106,4 @@ def turned_back(paths: Trajectories, course: Course) -> Trajectories:
     """Return tracks of a turned recording in the time and the rows of the recording."""
     state, cov = mirrored(paths.state, paths.cov)
     members = np.where(paths.members >= 0, course.row[np.maximum(paths.members, 0)], -1)
-    return Trajectories(paths.name, course.last - paths.frame, members, state, cov).renamed(paths.name)
+    return Trajectories(paths.name, course.first + course.last - paths.frame, members, state, cov).renamed(paths.name)
