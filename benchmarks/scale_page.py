@@ -138,7 +138,7 @@ def page(kept: dict, kills: dict) -> str:
         lines += [f"| {r['fish']} | {r['cameras']} | {r['ms']:.2f} |" for r in kept["grid"]]
         lines += [
             "",
-            "Each row is one draw of school and cameras: that 5 fish cost more than 10 may be due to where cameras stand.",
+            "Each row is one draw of school and cameras: 5 fish may cost more than 10 for where cameras stand.",
             "",
         ]
     tracked = [f["track"] for f in longs if "track" in f]
