@@ -147,27 +147,37 @@ def collect(rig: CameraRig, tracks: Tracks, retimed: Retimed, most: int = _MOST)
     path = number[piece[kept]]
     firsts = np.flatnonzero(np.diff(path, prepend=-1) > 0)
     held = _held(tracks.track[rows[firsts]], tracks.frame[rows[firsts]] // _BLOCK)
-    detections = retimed.detections
-    found = own[rows]
-    r, c = np.nonzero(found >= 0)
-    seen = found[r, c]
-    heights = np.array([camera.size[1] for camera in rig], np.float64)
-    sights = Sights(
-        c.astype(np.int64),
-        path[r],
-        retimed.own_frame[seen],
-        np.ascontiguousarray(detections.centroids[seen]),
-        detections.v[seen] / heights[c] - 0.5,
-        np.ones(len(c)),
-    )
     return Pieces(
-        sights,
+        sights_of(rig, retimed, own[rows], path),
         path,
         tracks.frame[rows].astype(np.float64),
         tracks.position[rows],
         held,
         tracks.track[rows[firsts]],
         tracks.frame[rows[firsts]].astype(np.float64),
+    )
+
+
+def sights_of(rig: CameraRig, retimed: Retimed, members: Ints, path: Ints) -> Sights:
+    """Return the detections of pieces of paths as sights, all of one weight.
+
+    Parameters
+    ----------
+    rig : the cameras.
+    retimed : detections, and their frames as each camera counted them.
+    members : (M, C) detection of each moment in each view, -1 for none.
+    path : (M,) piece of each moment.
+    """
+    r, c = np.nonzero(members >= 0)
+    seen = members[r, c]
+    heights = np.array([camera.size[1] for camera in rig], np.float64)
+    return Sights(
+        c.astype(np.int64),
+        path[r],
+        retimed.own_frame[seen],
+        np.ascontiguousarray(retimed.detections.centroids[seen]),
+        retimed.detections.v[seen] / heights[c] - 0.5,
+        np.ones(len(c)),
     )
 
 

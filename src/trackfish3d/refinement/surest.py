@@ -18,9 +18,8 @@ from ..cameras.triangulation import triangulate_rays
 from ..recordings import Detections
 from .adjustment import Freedom, Setup, adjust_pieces, missed
 from .chains import Chains, chains_of, company, rays_of
-from .kernels import Sights
 from .rigs import rig_of
-from .sights import Pieces, Retimed, retime
+from .sights import Pieces, Retimed, retime, sights_of
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -107,21 +106,11 @@ def _pieces(rig: CameraRig, retimed: Retimed, rays: Array, groups: list[Ints]) -
     good = (all_ >= 0).sum(1) >= 2  # (G, T)
     path, moment = np.nonzero(good)
     found = all_[path, :, moment]  # (M, C)
-    r, c = np.nonzero(found >= 0)
-    seen = found[r, c]
+    seen = found[found >= 0]
     offsets = np.concatenate([[0], np.cumsum((found >= 0).sum(1))])
     position = triangulate_rays(rays[seen, :3], rays[seen, 3:], offsets)[0]
-    detections = retimed.detections
-    time = detections.frame[seen[offsets[:-1]]].astype(np.float64)
-    heights = np.array([camera.size[1] for camera in rig], np.float64)
-    sights = Sights(
-        c.astype(np.int64),
-        path[r],
-        retimed.own_frame[seen],
-        np.ascontiguousarray(detections.centroids[seen]),
-        detections.v[seen] / heights[c] - 0.5,
-        np.ones(len(c)),
-    )
+    time = retimed.detections.frame[seen[offsets[:-1]]].astype(np.float64)
+    sights = sights_of(rig, retimed, found, path)
     count = len(groups)
     firsts = np.searchsorted(path, np.arange(count))
     held = np.arange(count) % _HELD == 0
