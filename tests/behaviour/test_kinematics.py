@@ -73,7 +73,7 @@ def test_standing_still_has_no_heading_and_divides_by_nothing():
 def test_turning_the_world_changes_nothing(values, seed):
     turn = Rotation.random(random_state=seed).as_matrix()
     velocity, acceleration = values[:, 0], values[:, 1]
-    velocity = velocity + np.sign(velocity + 0.5) * 0.1
+    velocity = velocity + np.where(velocity < 0, -0.1, 0.1)  # an animal at rest has no direction
     for f in (k.turning_rad, k.acceleration_along, k.curvature_per_world):
         assert f(velocity @ turn.T, acceleration @ turn.T) == pytest.approx(
             f(velocity, acceleration), rel=1e-6, abs=1e-6

@@ -116,7 +116,8 @@ def do_step(job: Job, work: Work, step: str, before: Outcome | None = None) -> O
         with locked(job.folder):
             return ended(*_done(job, work, step))
     except TrackFishError as error:
-        return ended("failed", str(error))
+        gone = step != MAKE and not job.folder.exists()  # meanwhile: what a reader made of that is not the reason
+        return ended("failed", _GONE.format(job.folder) if gone else str(error))
     except (OSError, MemoryError) as error:  # what the system refuses: a full disk, a folder that is gone, no memory
         return ended("failed", _refused(job.folder, error))
     except Exception as error:  # a defect of ours must not stop the other recordings
@@ -219,11 +220,14 @@ def state_of(job: Job, work: Work, step: str) -> tuple[State, str]:
     return ("waiting", "") if facts is None else ("before", _one_line(str(facts.get("line", ""))))
 
 
+_GONE = "{}: is no recording, or is gone (it has no recording.toml)"
+
+
 def _there(folder: Path) -> None:
     if folder.is_file():
         raise InputError(f"{folder}: is a file, not the folder of a recording; a list of recordings is a --manifest")
     if not (folder / "recording.toml").is_file():
-        raise InputError(f"{folder}: is no recording, or is gone (it has no recording.toml)")
+        raise InputError(_GONE.format(folder))
 
 
 def _refused(folder: Path, error: OSError | MemoryError) -> str:
