@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -110,10 +111,11 @@ def logged(folder: Path) -> dict:
     }  # fmt: skip
 
 
-def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> dict:
+def long_recording(frames: int, work: Path, given_tracks: bool, found: dict, keep: Callable[[dict], None]) -> None:
     """Each command on a recording of so many frames; what ``found`` has of them already is not done again.
 
-    With given tracks, which follow the truth as a tracker's would, all but `track` is measured.
+    With given tracks, which follow the truth as a tracker's would, all but `track` is measured. ``keep`` is given what
+    was found after each command, so that a stopped run goes on.
     """
     folder = work / f"{'given' if given_tracks else 'long'}{frames}"
     if not (folder / "recording.toml").exists():
@@ -131,6 +133,7 @@ def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> 
     if not given_tracks and not found.get("track", {}).get("summary"):
         subprocess.run([sys.executable, __file__, "--inner", str(folder)], check=True)
         found["track"] = logged(folder)
+        keep(found)
     for step, command_words in words.items():
         if step in found:
             continue
@@ -140,9 +143,10 @@ def long_recording(frames: int, work: Path, given_tracks: bool, found: dict) -> 
         print(step, found[step], flush=True)
         if step == "evaluate":
             found["scores"] = next(iter(json.loads(said.read_text()).values()))
+        keep(found)
     found["report_mb"] = (folder / "report.html").stat().st_size / 1e6
     found["report_opens_s"] = opens_s(folder / "report.html")
-    return found
+    keep(found)
 
 
 def opens_s(page: Path) -> float | None:
@@ -245,6 +249,13 @@ def batches(work: Path) -> dict:
     return found | {"same_files": len(sums) == 1, "frames": BATCH_FRAMES, "load": os.getloadavg()[0]}
 
 
+def keep(path: Path, found: dict) -> None:
+    """Add what was found to a file of results, and write the page anew."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(kept | found, indent=1) + "\n")
+    scale_page.write(path.parent)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--frames", type=int)
@@ -258,10 +269,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.so_far:
         given.out.mkdir(parents=True, exist_ok=True)
-        path = given.out / "scale.json"
-        kept = json.loads(path.read_text()) if path.exists() else {}
         found = so_far(given.so_far)
-        path.write_text(json.dumps(kept | {f"long {found['frames']} so far": found}, indent=1) + "\n")
+        keep(given.out / "scale.json", {f"long {found['frames']} so far": found})
         sys.exit()
     if given.inner:
         track_with_log(given.inner)
@@ -276,10 +285,8 @@ if __name__ == "__main__":
         if given.frames:
             name = f"long {given.frames}{' given' if given.given_tracks else ''}"
             known = kept.get(name, {}) if given.work else {}
-            kept[name] = long_recording(given.frames, work, given.given_tracks, known)
+            long_recording(given.frames, work, given.given_tracks, known, lambda found: keep(path, {name: found}))
         if given.grid:
-            kept["grid"] = grid(work)
+            keep(path, {"grid": grid(work)})
         if given.batch:
-            kept["batch"] = batches(work)
-    path.write_text(json.dumps(kept, indent=1) + "\n")
-    scale_page.write(given.out)
+            keep(path, {"batch": batches(work)})

@@ -10,7 +10,7 @@ from ...maths.order import descending
 from .arguments import Array, Beliefs, Flags, Ints, PairOdds, Predicted, Readings
 from .bodies.sides import seen_middle
 from .cues import likeness
-from .kernels import absorb_axes, innovation_axes
+from .kernels import absorb_quickly, innovation_axes
 
 _MOST_VIEW = 8  # detections of one view that come into question for a track; the nearest ones
 _BEAM = 48  # partial sets kept while views are added
@@ -31,7 +31,7 @@ class _Near(NamedTuple):
 class _Beam(NamedTuple):
     """Partial sets of one track, before and after a view: x (2, W, 3), P (2, W, 3, 3), weight (2, W), sets (2, W, C).
 
-    ``prior`` (3, 3) is the covariance before any view.
+    ``prior`` (3, 3) is the covariance before any view, ``room`` (3, 2) for `kernels.absorb_quickly`.
     """
 
     x: Array
@@ -39,6 +39,7 @@ class _Beam(NamedTuple):
     weight: Array
     sets: Ints
     prior: Array
+    room: Array
 
 
 @kernel
@@ -68,7 +69,8 @@ def hypotheses(
     near = _Near(np.empty(_MOST_VIEW, np.int64), np.empty(_MOST_VIEW), np.empty(_MOST_VIEW), np.empty((_MOST_VIEW, 4)))
     width = _BEAM * (_MOST_VIEW + 1)
     sets = np.empty((2, width, n_views), np.int64)
-    beam = _Beam(np.empty((2, width, 3)), np.empty((2, width, 3, 3)), np.empty((2, width)), sets, np.empty((3, 3)))
+    room_x, room_P, prior, two = np.empty((2, width, 3)), np.empty((2, width, 3, 3)), np.empty((3, 3)), np.empty((3, 2))
+    beam = _Beam(room_x, room_P, np.empty((2, width)), sets, prior, two)
     count = 0
     for t in range(n_tracks):
         side, size = _start(beam, tracks, t)
@@ -181,7 +183,7 @@ def _extend(
     gained: float,
 ) -> int:
     """Write every set of one side, with nothing and with each near detection of view c, to the other; how many."""
-    row, cue, place = near.row, near.cue, near.place
+    row, cue, place, room = near.row, near.cue, near.place, beam.room
     x0, pixel, J = tracks.state[t, :3], tracks.pixel[t, c], tracks.J[t, c]
     new = 1 - side
     x, P, sets, before, after = beam.x[new], beam.P[new], beam.sets[new], beam.weight[side], beam.weight[new]
@@ -194,7 +196,8 @@ def _extend(
             n += 1
             _copy(beam, side, p, new, n)
             sets[n, c] = d
-            density = absorb_axes(x[n], P[n], x0, pixel, J, place[i, 0], place[i, 1], place[i, 2], place[i, 3])
+            pu, pv, ru, rv = place[i, 0], place[i, 1], place[i, 2], place[i, 3]
+            density = absorb_quickly(x[n], P[n], x0, pixel, J, pu, pv, ru, rv, 3, room)
             after[n] = before[p] + density + gained + cue[i]
     return size * (k + 1)
 

@@ -15,7 +15,7 @@ from numba import njit
 
 from ....core.compiled import KERNEL, helper
 from ....maths.kalman import copy_state, predict
-from ..kernels import FLIGHT_SCALE, FLIGHT_SHARE, absorb, look_one
+from ..kernels import FLIGHT_SCALE, FLIGHT_SHARE, absorb_quickly, look_one
 
 _LOG_2PI = math.log(2.0 * math.pi)
 
@@ -67,7 +67,8 @@ def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back): 
     after, after_cov = np.empty((n, 6)), np.empty((n, 6, 6))
     density = np.zeros(n)
     pixel, J, use = lines
-    state, cov, dt = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1)
+    state, cov, dt, room = np.empty((1, 6)), np.empty((1, 6, 6)), np.empty(1), np.empty((6, 2))
+    x, P = state[0], cov[0]
     for t in range(begin.shape[0] - 1):
         count = begin[t + 1] - begin[t]
         for k in range(count):
@@ -86,7 +87,8 @@ def run_filter(begin, frame, members, around, lines, u, v, r, q, v0, p0, back): 
             for c in range(members.shape[1]):
                 d = members[i, c]
                 if use[i, c]:
-                    density[i] += absorb(state[0], cov[0], around[i, :3], pixel[i, c], J[i, c], u[d], v[d], r[d])
+                    at, px = around[i, :3], pixel[i, c]
+                    density[i] += absorb_quickly(x, P, at, px, J[i, c], u[d], v[d], r[d], r[d], 6, room)
             copy_state(state[0], cov[0], after[i], after_cov[i])
     return before, before_cov, after, after_cov, density
 
