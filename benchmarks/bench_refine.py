@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import trackfish3d as tf
+from refine_claims import claims, draws_table
 from refine_moves import advice, advice_table, moves, moves_table
-from refine_synfish import claims_table, late, synfish, synfish_table
+from refine_synfish import SCENES, claims_table, late, synfish, synfish_table
 from refine_unposed import drones, drones_table, light, light_table
 from trackfish3d.benchmark.zef import write_sequence, zef_folder
 from trackfish3d.cameras.perturb import perturb_rig
@@ -83,10 +84,11 @@ def cost():
 
 
 SECTIONS = {
-    "masks_0.2": lambda: synfish(0.2, "masks"),
-    "masks_0.5": lambda: synfish(0.5, "masks"),
-    "points_0.2": lambda: synfish(0.2, "points"),
-    "points_0.5": lambda: synfish(0.5, "points"),
+    "masks_0.2": lambda scenes=SCENES: synfish(0.2, "masks", scenes),
+    "masks_0.5": lambda scenes=SCENES: synfish(0.5, "masks", scenes),
+    "points_0.2": lambda scenes=SCENES: synfish(0.2, "points", scenes),
+    "points_0.5": lambda scenes=SCENES: synfish(0.5, "points", scenes),
+    "claims": claims,
     "sunk": sunk,
     "zef": zef,
     "drones": drones,
@@ -102,13 +104,14 @@ def page(results):
     lines = ["# Refine", "", "`python benchmarks/bench_refine.py` (sections one by one with `--only NAME`).", ""]
     if results.get("earlier"):
         lines += [
-            "Made before poses were adjusted ahead of tracking (`refinement/surest.py`), not run again since: "
+            "Made by earlier code, before poses were adjusted ahead of tracking, and not run again: "
             f"{', '.join(results['earlier'])}. Never run: {', '.join(k for k in SECTIONS if k not in results)}.", "",
         ]  # fmt: skip
     keys = [key for key in ("points_0.2", "points_0.5", "masks_0.2", "masks_0.5") if key in results]
     for key in keys:
         lines += synfish_table(key, results[key])
     lines += claims_table({key: results[key] for key in keys}) if keys else []
+    lines += draws_table(results["claims"]) if "claims" in results else []
     if "sunk" in results:
         found = ", ".join(f"{r['found_cm']:+.3f}" for r in results["sunk"])
         lines += [
@@ -148,17 +151,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/refine.md"))
     parser.add_argument("--only", nargs="*", choices=list(SECTIONS))
+    parser.add_argument("--scenes", nargs="*", choices=SCENES, help="of sections of SynFish's test scenes")
     options = parser.parse_args()
-    kept = options.out.with_suffix(".json")
     for name in options.only or SECTIONS:
         done = []
-        for row in SECTIONS[name]():
+        chosen = {"scenes": options.scenes} if options.scenes and name.startswith(("points", "masks")) else {}
+        for row in SECTIONS[name](**chosen):
             print(row, flush=True)
             done.append(row)
-            results = (json.loads(kept.read_text()) if kept.exists() else {}) | {name: done}
-            results["earlier"] = [k for k in results.get("earlier", []) if k != name]
-            kept.write_text(json.dumps(results, indent=1) + "\n")
-            options.out.write_text(page(results))
+            _keep(options.out, name, done, bool(chosen))
+    _keep(options.out)
+
+
+def _keep(out, name=None, done=(), some=False):
+    """Write the page, with new rows of a section; where only some were asked for, its other rows stay."""
+    kept = out.with_suffix(".json")
+    results = json.loads(kept.read_text()) if kept.exists() else {}
+    if name is not None:
+        new = {row["scene"] for row in done} if some else set()
+        others = [row for row in results.get(name, []) if row["scene"] not in new] if some else []
+        results[name] = sorted([*others, *done], key=lambda row: row["scene"]) if some else list(done)
+        results["earlier"] = [k for k in results.get("earlier", []) if k != name]
+        kept.write_text(json.dumps(results, indent=1) + "\n")
+    out.write_text(page(results))
 
 
 if __name__ == "__main__":

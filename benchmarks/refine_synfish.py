@@ -118,7 +118,8 @@ def relative_turns(new, true, covariance):
 
 def synfish(sigma, kind, scenes=SCENES):
     """Rows of one kind of detections and one size of disturbance."""
-    for k, name in enumerate(scenes):
+    for name in scenes:
+        k = SCENES.index(name)
         with tempfile.TemporaryDirectory() as folder:
             recording = tf.simulate_synfish(folder, [name])[name]
             recording.detections, recording.truth  # noqa: B018

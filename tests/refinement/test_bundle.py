@@ -1,5 +1,7 @@
 """The adjustment: derivatives, its minimum against SciPy's, and cameras and clocks that are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import least_squares
@@ -8,7 +10,7 @@ from trackfish3d.cameras.perturb import perturb_rig
 from trackfish3d.recordings import Detections
 from trackfish3d.refinement.adjustment import Freedom, adjust_pieces, missed, prior_for, with_paths
 from trackfish3d.refinement.bundle import Bundle
-from trackfish3d.refinement.kernels import CLOCK, LEAN
+from trackfish3d.refinement.kernels import CLOCK, LEAN, curve
 from trackfish3d.refinement.rigs import rig_of, state_of
 from trackfish3d.refinement.sights import spread
 from trackfish3d.synfish.rigs import paper_rig, tank_rig
@@ -187,3 +189,42 @@ def test_of_a_long_recording_stretches_are_taken_evenly():
         assert (frames[0], frames[-1]) == (-50, 4999)
         assert (np.diff(frames) > 1).sum() >= 1
     assert spread(seen, 2, 10**6) is seen
+
+
+def test_second_derivatives_by_clocks_and_leans_are_those_of_the_gradient():
+    bundle, start = small(paper_rig(5))
+    errors, _ = bundle.errors(start)
+    H, _, _, B, _ = bundle.normal(start, errors)
+    plain = H.copy(), B.copy()
+    sigma = bundle.noise[bundle.sights.camera]
+    curve(bundle.lenses(start), start.paths, bundle.sights, errors[1] / sigma**2, errors[0], bundle.places, H, B)
+    paths = len(start.paths.control)
+    timed = np.unique(bundle.places[:, CLOCK:][bundle.places[:, CLOCK:] >= 0])
+    for k in timed:
+        x = np.zeros(bundle.size)
+        h = x[k] = 1e-4 / np.sqrt(plain[0][k, k])
+        sides = [bundle.moved(start, (s * x, np.zeros((paths, 3)))) for s in (1, -1)]
+        normals = [bundle.normal(r, bundle.errors(r)[0]) for r in sides]
+        up, down = normals
+        by_clock, by_path = ((down[j] - up[j]) / (2 * h) for j in (1, 4))
+        scale = np.sqrt(plain[0][k, k] * np.diag(plain[0])[timed])
+        assert (np.abs(by_clock[timed] - H[k, timed]) < 0.01 * scale).all()  # how the picture turns is left out
+        left, gauss_newton = (np.linalg.norm(by_path - now[:, k]) for now in (B, plain[1]))
+        assert left < 0.2 * gauss_newton
+
+
+def test_standard_deviations_know_of_errors_that_last():
+    """A detector whose errors last for ten frames tells less than one whose errors are new in every frame."""
+    sigma = []
+    for lasting in (1, 10):
+        made = world(paper_rig(5), animals=8, frames=120, noise=0.0)
+        rng = np.random.default_rng(3)
+        sights = made.pieces.sights
+        number = np.unique(
+            np.column_stack([sights.path, sights.camera, sights.frame // lasting]), axis=0, return_inverse=True
+        )[1].ravel()
+        error = 0.5 * rng.standard_normal((number.max() + 1, 2))
+        pieces = replace(made.pieces, sights=sights._replace(pixel=sights.pixel + error[number]))
+        _, done = adjust_pieces(made.setup(made.rig), Freedom(leans=False), pieces)
+        sigma.append(np.sqrt(np.diag(done.covariance))[done.places[1, 12:15]])
+    assert (sigma[1] > 1.5 * sigma[0]).all()

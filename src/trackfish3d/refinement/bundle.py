@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 
 from ..calibration.adjust import LENS_PLACES, State, across
 from ..maths.descent import descend
-from .kernels import CLOCK, WIDTH, Lenses, Paths, Sights, bend_penalty, gather, miss
+from .kernels import CLOCK, WIDTH, Lenses, Paths, Sights, bend_penalty, curve, gather, miss
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -23,6 +23,7 @@ _UNSEEN_PX = 1000.0  # error of a sight that the camera cannot have had as it st
 _LOW, _HIGH = 0.7, 2.0  # noise of a camera, in the noise of all: paths would follow the one that has least
 _SETTLED = 1e-6
 _HELD = 1e8  # weight of what no sight can tell, against the prior
+_FLATTEST = 0.1  # of the normal equations, which the second derivatives may leave in a direction
 _LEAST_PX = 0.02  # no detector is better than this
 POSE, WATER = 12, 18  # first columns of pose and water among those shared
 
@@ -190,17 +191,24 @@ class Bundle:
 
     def normal(self, r: Rigged, errors: tuple[Array, Array]) -> tuple[Array, ...]:
         """Form the normal equations: H (M, M), g (M,), band (WIDTH, 3 N), B (3 N, M), b (3 N,)."""
+        H, by_path, band, B, b = self._by_path(r, errors)
+        known = self._known()
+        H += known
+        return H, by_path.sum(0) - known @ self.departure(r), band, B, b
+
+    def _by_path(self, r: Rigged, errors: tuple[Array, Array]) -> tuple[Array, ...]:
+        """Form the normal equations without what is known beforehand of the cameras, g (K, M) apart by path."""
         m, n = self.size, 3 * len(r.paths.control)
-        parts = np.zeros((m, m)), np.zeros(m), np.zeros((WIDTH, n)), np.zeros((n, m)), np.zeros(n)
+        g = np.zeros((len(r.paths.base), m))
+        parts = np.zeros((m, m)), g, np.zeros((WIDTH, n)), np.zeros((n, m)), np.zeros(n)
         sigma = self.noise[self.sights.camera] * self.sights.sigma
         gather(self.lenses(r), r.paths, self.sights, errors[1] / sigma**2, self.places, parts)
-        H, g, band, _, b = parts
-        away = self.departure(r)
-        H[np.diag_indices(m)] += self.precision
-        H += _HELD * self.gauge.T @ self.gauge
-        g -= self.precision * away + _HELD * self.gauge.T @ (self.gauge @ away)
-        bend_penalty(r.paths, self.bend, band, b)
+        bend_penalty(r.paths, self.bend, parts[2], parts[4])
         return parts
+
+    def _known(self) -> Array:
+        """(M, M) inverse covariance of what is known beforehand, and of what is held."""
+        return np.asarray(np.diag(self.precision) + _HELD * self.gauge.T @ self.gauge)
 
     def reduced(self, normal: tuple[Array, ...], damping: float) -> tuple[Array, Array, Array, Array] | None:
         """Eliminate the paths: S (M, M), right side (M,), the factor of the band, and what B becomes behind it."""
@@ -250,13 +258,54 @@ class Bundle:
         return Rigged(state, r.clock + by[:, CLOCK:], r.middle, r.paths._replace(control=r.paths.control + y))
 
     def covariance(self, r: Rigged) -> Array:
-        """(M, M) of what is shared, data and prior together, widened by what the errors show."""
+        """(M, M) of what is shared: by how much the paths contradict each other, and by what is known beforehand.
+
+        The inverse of the normal equations would take the errors along a path for independent, and the noise for as
+        small as it looks after the path went through it. What each path alone asks for says it without either.
+        """
         errors, _ = self.errors(r)
-        solved = self.reduced(self.normal(r, errors), 0.0)
+        H, by_path, band, B, b = self._by_path(r, errors)
+        known = self._known()
+        solved = self.reduced((H + known, by_path.sum(0), band, B, b), 0.0)
         if solved is None or not self.size:
             return np.full((self.size, self.size), np.nan)
-        unit = 1 / np.sqrt(np.maximum(np.diag(solved[0]), 1e-300))
-        return np.asarray(np.linalg.pinv(solved[0] * unit[:, None] * unit, hermitian=True) * unit[:, None] * unit)
+        root = _inverse_root(solved[0])
+        asked = (by_path - np.add.reduceat(solved[3] * b[:, None], 3 * r.paths.base)) @ root
+        given = root.T @ known @ root
+        scatter = _scatter(asked, np.eye(self.size) - given) + given
+        answer = root @ self._less_sure(r, errors, (H + known, by_path.sum(0), band, B, b), root)
+        return np.asarray(answer @ scatter @ answer.T)
+
+    def _less_sure(self, r: Rigged, errors: tuple[Array, Array], normal: tuple[Array, ...], root: Array) -> Array:
+        """(M, M) inverse of the cost's second derivatives, in units in which the normal equations are the identity."""
+        H, g, band, B, b = normal
+        sigma = self.noise[self.sights.camera] * self.sights.sigma
+        H, B = H.copy(), B.copy()
+        curve(self.lenses(r), r.paths, self.sights, errors[1] / sigma**2, errors[0], self.places, H, B)
+        solved = self.reduced((H, g, band, B, b), 0.0)
+        bent = np.eye(self.size) if solved is None else root.T @ solved[0] @ root
+        values, vectors = np.linalg.eigh((bent + bent.T) / 2)
+        return np.asarray(vectors / np.maximum(values, _FLATTEST) @ vectors.T)
+
+
+def _inverse_root(S: Array) -> Array:
+    """(M, M) matrix whose square, ``F @ F.T``, is the inverse of `S`; directions that nothing tells stay empty."""
+    unit = 1 / np.sqrt(np.maximum(np.diag(S), 1e-300))
+    values, vectors = np.linalg.eigh(S * unit[:, None] * unit)
+    told = values > len(S) * np.finfo(float).eps * values[-1]
+    return np.asarray(unit[:, None] * vectors * np.where(told, values, np.inf) ** -0.5)
+
+
+def _scatter(asked: Array, usual: Array) -> Array:
+    """(M, M) scatter of what paths ask for, (K, M); few paths tell little of it and are drawn to a multiple of `usual`.
+
+    The share of that is Ledoit and Wolf's (2004): the variance of the scatter's entries by their distance from it.
+    """
+    found = asked.T @ asked
+    guess = np.trace(found) / max(np.trace(usual), 1e-12) * usual
+    unsure = float((np.sum(asked**2, axis=1) ** 2).sum() - (found**2).sum() / max(len(asked), 1))
+    share = min(unsure / max(float(((found - guess) ** 2).sum()), 1e-300), 1.0)
+    return np.asarray((1 - share) * found + share * guess)
 
 
 def settle(start: Rigged, prior: Prior, sights: Sights, bend: float, most_rounds: int = 100) -> Settled:

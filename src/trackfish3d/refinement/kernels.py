@@ -177,10 +177,11 @@ def _columns(places_of, r, by_time, by_lean, frame, share, value, where):  # typ
 
 @njit(**KERNEL)
 def gather(lenses, paths, sights, weight, places_of, normal):  # type: ignore[no-untyped-def]
-    """Add all sights to the normal equations `normal`: H (M, M), g (M,), band (WIDTH, 3 N), B (3 N, M), b (3 N,).
+    """Add all sights to the normal equations `normal`: H (M, M), g (K, M), band (WIDTH, 3 N), B (3 N, M), b (3 N,).
 
     ``weight`` (N,) of each squared error; ``places_of`` (C, SHARED) where the columns of a camera stand, -1 not at
-    all. ``band`` holds the lower band of the paths' own part, as SciPy's ``cholesky_banded`` takes it.
+    all. ``g`` is kept apart by path, its sum being the right side. ``band`` holds the lower band of the paths' own
+    part, as SciPy's ``cholesky_banded`` takes it.
     """
     H, g, band, B, b = normal
     w, d, X, V, pixel = np.empty(4), np.empty(4), np.empty(3), np.empty(3), np.empty(2)
@@ -208,7 +209,7 @@ def gather(lenses, paths, sights, weight, places_of, normal):  # type: ignore[no
                 for a in range(3):
                     own[3 * j + a] = (w[j] + turn) * r[BOARD + 3 + a] - turn * by_lean * heading[a]
             for j in range(m):
-                g[where[j]] += value[j] * error
+                g[sights.path[i], where[j]] += value[j] * error
                 scaled = weight[i] * value[j]
                 for k in range(m):
                     H[where[j], where[k]] += scaled * value[k]
@@ -218,6 +219,61 @@ def gather(lenses, paths, sights, weight, places_of, normal):  # type: ignore[no
                 b[first + j] += own[j] * error
                 for k in range(j + 1):
                     band[j - k, first + k] += weight[i] * own[j] * own[k]
+
+
+@njit(**KERNEL)
+def _bend_of(paths, k, time, first, A):  # type: ignore[no-untyped-def]
+    """Acceleration `A` (3,) of path `k` at a time, its first control point being known."""
+    s = (time - paths.begin[k]) / paths.step
+    x = s - (first - paths.base[k])
+    for a in range(3):
+        c = paths.control[first : first + 4, a]
+        A[a] = ((1 - x) * c[0] + (3 * x - 2) * c[1] + (1 - 3 * x) * c[2] + x * c[3]) / paths.step**2
+
+
+@njit(**KERNEL)
+def curve(lenses, paths, sights, weight, error, places_of, H, B):  # type: ignore[no-untyped-def]
+    """Add to H (M, M) and B (3 N, M) what the errors (N, 2) px say of how clocks and leans bend the cost with paths.
+
+    `gather` leaves the second derivatives out, as Gauss and Newton do. A path that follows noise moves faster than the
+    animal did, and would tell clocks better than the animal can: errors and speed are of one noise, which this counts.
+    """
+    w, d, X, V, A, pixel = np.empty(4), np.empty(4), np.empty(3), np.empty(3), np.empty(3), np.empty(2)
+    row, eye, zero, heading = np.empty((2, COLUMNS)), np.eye(3), np.zeros(3), np.empty(3)
+    by = np.empty(3)  # how the weighted error changes with the clock's columns offset, scale, readout
+    for i in range(len(sights.camera)):
+        if weight[i] == 0.0:
+            continue
+        c = sights.camera[i]
+        clock, where = lenses.clock[c], places_of[c]
+        by[0], by[1], by[2] = 1.0, sights.frame[i] - lenses.middle[c], sights.share[i]
+        time = clock[0] + clock[1] * by[1] + clock[2] * by[2]
+        first = place(paths, sights.path[i], time, w, d, X, V)
+        _bend_of(paths, sights.path[i], time, first, A)
+        size = _ahead(paths, V, clock[3], X, heading)
+        if not _look(lenses, c, X, eye, zero, pixel, row):
+            continue
+        pull = np.zeros(3)  # weighted error, as a force on the point
+        for e in range(2):
+            pull += weight[i] * error[i, e] * row[e, BOARD + 3 : BOARD + 6]
+        along, turned = pull @ heading, pull @ A - (pull @ heading) * (heading @ A)
+        for j in range(3):
+            if where[CLOCK + j] < 0:
+                continue
+            for k in range(3):
+                if where[CLOCK + k] >= 0:
+                    H[where[CLOCK + j], where[CLOCK + k]] -= by[j] * by[k] * (pull @ A)
+            if where[LEAN] >= 0:
+                H[where[CLOCK + j], where[LEAN]] -= by[j] * turned / size
+                H[where[LEAN], where[CLOCK + j]] -= by[j] * turned / size
+        for j in range(4):
+            for a in range(3):
+                q = 3 * (first + j) + a
+                for k in range(3):
+                    if where[CLOCK + k] >= 0:
+                        B[q, where[CLOCK + k]] -= by[k] * pull[a] * d[j] / paths.step
+                if where[LEAN] >= 0:
+                    B[q, where[LEAN]] -= (pull[a] - along * heading[a]) * d[j] / (paths.step * size)
 
 
 @njit(**KERNEL)

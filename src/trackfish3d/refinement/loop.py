@@ -241,8 +241,13 @@ def _clock_sigma(done: Settled) -> Array:
     return np.asarray(sigma[done.places[:, CLOCK]])
 
 
-def _pose_covariance(done: Settled) -> Array:
-    """(6 C, 6 C) of all poses; zeros where they were held."""
+def pose_covariance(done: Settled) -> Array:
+    """Return the covariance (6 C, 6 C) of all poses; zeros where they were held.
+
+    Parameters
+    ----------
+    done : an adjustment.
+    """
     size = len(done.covariance)
     wide = np.zeros((size + 1, size + 1))  # place -1, what is held, reads zeros
     wide[:size, :size] = done.covariance
@@ -285,7 +290,7 @@ def _changes(
 ) -> list[CameraChange]:
     """Put into numbers what changed for each camera; `errors` are camera, old and new px of held-out sights."""
     sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
-    poses = _pose_covariance(done)
+    poses = pose_covariance(done)
     points = pieces.position[:: max(len(pieces.position) // 500, 1)]
     camera, old_px, new_px = errors
     changes = []
@@ -333,7 +338,7 @@ def _judge(
     old_px, new_px = (np.hypot(*e.T) for e in (old_error, new_error))
     new = rig_of(setup.state, rig)
     sigma = np.append(np.sqrt(np.maximum(np.diag(done.covariance), 0.0)), 0.0)
-    poses = _pose_covariance(done)
+    poses = pose_covariance(done)
     changes = _changes(rig, new, setup, done, pieces, (judge.sights.camera, old_px, new_px))
     planes = tuple(
         (float((setup.state.point[q] - start.state.point[q]) @ start.state.normal[q]), float(sigma[where[0]]))
