@@ -144,11 +144,113 @@ def _rate(place: Place) -> bool:
     return place.do("track school").code == 2
 
 
+def _named(place: Place) -> bool:
+    """A track has the number of the other files in the paper's file too."""
+    place.do("track school")
+    rows = (place.folder / "school" / "tracks.csv").read_text(encoding="utf-8").splitlines()[1:]
+    numbers = np.unique(np.asarray(pq.read_table(place.folder / "school" / "tracks.parquet")["track"]))
+    return {row.split(",")[0] for row in rows} == {str(n) for n in numbers}
+
+
+def _edited(place: Place, then: str) -> Place:
+    """Edit ``tracks.csv`` and type a line."""
+    path = place.do("track school").folder / "school" / "tracks.csv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*lines[:-1], "A,39,1,2,3,2"]) + "\n", encoding="utf-8")
+    return place.do(then)
+
+
+def _kept(place: Place) -> bool:
+    """What somebody wrote into ``tracks.csv`` is in some file after tracking again."""
+    folder = _edited(place, "track school").folder / "school"
+    return any("A,39,1,2,3,2" in p.read_text(encoding="utf-8") for p in folder.glob("*.csv"))
+
+
+def _suspects_stay(place: Place, line: str) -> bool:
+    """Tracks written beside a recording's own leave its suspects alone."""
+    path = place.folder / "school" / "suspects.csv"
+    path.write_text("mine\n", encoding="utf-8")
+    place.do(line)
+    return path.exists() and path.read_text(encoding="utf-8") == "mine\n"
+
+
+def _rows_split(place: Place) -> bool:
+    """One file given for every camera is split by its column of cameras."""
+    place.write("points.csv", POINTS)
+    given = "--detections cam0=points.csv --detections cam1=points.csv"
+    place.do(f"import --cameras school/cameras.toml {given} --fps 30 --out rec")
+    path = place.folder / "rec" / "detections.parquet"
+    return path.exists() and pq.read_metadata(path).num_rows == len(ROWS)
+
+
+def _flat(place: Place) -> bool:
+    """A film alone is enough for `detect`."""
+    place.do("simulate --fish 2 --rig 5 --frames 12 --seed 2 --video --out filmed")
+    return place.do("detect filmed/videos/cam0.mp4 --out flat").code == 0
+
+
+def _one_line(place: Place, line: str) -> bool:
+    """A command is refused in one line."""
+    place.do(line)
+    return place.code == 2 and len(place.said.strip().splitlines()) == 1
+
+
+def _cut_features(place: Place) -> bool:
+    np.savez_compressed(place.folder / "whole.npz", np.zeros((400, 8), np.float32))
+    (place.folder / "cut.npz").write_bytes((place.folder / "whole.npz").read_bytes()[:150])
+    return _one_line(place, "train school --features cut.npz --out model.safetensors")
+
+
+def _far_truth(place: Place) -> bool:
+    place.write("truth.csv", "frame,id,x,y,z\n0,0,1,2,4.6e18\n")
+    return _imports(place, POINTS, "--fps 30 --truth truth.csv").code == 2
+
+
+def _far_camera(place: Place) -> bool:
+    text = (place.folder / "school" / "cameras.toml").read_text(encoding="utf-8")
+    begin = text.index("translation = [") + len("translation = [")
+    rest = text[begin:].lstrip().split(",", 1)
+    place.write("far.toml", f"{text[:begin]}1e18,{rest[1]}")
+    return place.do("convert far.toml near.toml").code == 2
+
+
+def _offset(place: Place) -> bool:
+    path = place.folder / "school" / "recording.toml"
+    path.write_text(path.read_text(encoding="utf-8") + f"\n[time_offset_frames]\ncam0 = {2**70}\n", encoding="utf-8")
+    return _one_line(place, "track school")
+
+
+def _apart(place: Place) -> bool:
+    """A frame 2**40 away is one line, not seven terabytes."""
+    path = place.do("track school").folder / "school" / "tracks.parquet"
+    table = pq.read_table(path)
+    at = table.column_names.index("frame")
+    frame = np.asarray(table["frame"]).copy()
+    frame[-1] = 2**40
+    pq.write_table(table.set_column(at, "frame", pa.array(frame)), path)
+    return _one_line(place, "analyse school")
+
+
 FACTS: dict[str, tuple[str, Callable[[Place], bool]]] = {
     "T4": ("`track --animals N` is there", lambda p: p.do("track school --animals 4").code == 0),
     "T7": ("`import` without `--fps` says that the rate is unknown",
            lambda p: "rate" in _imports(p, POINTS, "").said.lower() and p.code == 0),
     "T9": ("`--units bananas` is refused", lambda p: _imports(p, POINTS, "--fps 30 --units bananas").code == 2),
+    "T2": ("`track --open` is there", lambda p: p.do("track school --open").code == 0),
+    "T10, names": ("a track has one name in `tracks.csv` and everywhere else", _named),
+    "T10, edited": ("an edited `tracks.csv` is not passed over in silence",
+                    lambda p: "edited" in _edited(p, "report school").said),
+    "T10, kept": ("an edited `tracks.csv` survives tracking again", _kept),
+    "T11": ("`--out` beside a recording's tracks leaves its suspects alone",
+            lambda p: _suspects_stay(p, "track school --out school/b.csv")),
+    "T11, cameras": ("one file given for every camera is split by its cameras", _rows_split),
+    "T12, rename": ("cameras are renamed at `import`",
+                    lambda p: _imports(p, POINTS.replace("cam0", "a"), "--fps 30 --rename cam0=a").code == 0),
+    "T13, help": ("a default in brackets is not swallowed", lambda p: "default: 10]" in p.do("analyse --help").said),
+    "T13, film": ("`detect FILM` works without a calibration", _flat),
+    "T20": ("a cut `.npz` of features is one line", _cut_features),
+    "T21, truth": ("truth at 4.6e18 is refused", _far_truth),
+    "T21, camera": ("a camera at 1e18 is refused", _far_camera),
     "T10": ("`track` writes a table for people beside the paper's columns",
             lambda p: (p.do("track school").folder / "school" / "tracks_table.csv").exists()),
     "T12": ("semicolons and decimal commas are read",
@@ -171,6 +273,10 @@ FACTS: dict[str, tuple[str, Callable[[Place], bool]]] = {
     "H2, frames": ("frames below zero are tracked as others are", _below_zero),
     "H2, speed": ("one animal at 3 body lengths a frame is one track", lambda p: _circling(p, 3.0) == 1),
     "H2, twice": ("every detection given twice is one animal", lambda p: _circling(p, 0.3, 2) == 1),
+    "H1, suspects": ("`track --method hungarian --out` leaves the suspects of other tracks",
+                     lambda p: _suspects_stay(p, "track school --method hungarian --out school/h.csv")),
+    "H4, offset": ("an offset of 2**70 frames is one line", _offset),
+    "H4, frames": ("frames 2**40 apart are one line", _apart),
     "H4, rate": ("`fps = inf` is one line", _rate),
     "H4, names": ("an output name of 300 letters is one line",
                   lambda p: p.do("track school").do(f"export school --format csv --out {'n' * 300}.csv").code == 2),

@@ -30,6 +30,7 @@ wrong with the recording, and said; 2: one line that says what to do. Nothing of
 what was compared.
 """
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+PYTHONS = (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}", "/usr/bin/python3")
 ODD = ("..", "../../mine", "a/b", "CON", "\\u001b[31mred", "x" * 101, "[/x]", "[red]x[bold]", "$bad{$ ^_")
 STEPS = (
     "info {rec}", "check {rec}", "track {rec}", "report {rec}", "analyse {rec}", "evaluate {rec}",
@@ -53,9 +54,21 @@ def school(work: Path) -> Path:
     return made
 
 
+def anybodys_python() -> str:
+    """An interpreter that nobody may start, and start again: workers are processes of it."""
+    again = "import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', 'import sys']))"
+    for python in PYTHONS:
+        with contextlib.suppress(OSError):
+            if not subprocess.run([*NOBODY, python, "-c", again], capture_output=True).returncode:
+                return python
+    raise SystemExit("nobody may start this Python, nor the system's")
+
+
 def bare(folder: Path) -> dict[str, str]:
-    """An environment without a home."""
-    kept = {n: os.environ[n] for n in ("PATH", "PYTHONPATH", "OMP_NUM_THREADS") if n in os.environ}
+    """An environment without a home, with the packages of this Python."""
+    kept = {n: os.environ[n] for n in ("PATH", "OMP_NUM_THREADS") if n in os.environ}
+    packages = [p for p in sys.path if p.endswith(("site-packages", "dist-packages"))]
+    kept["PYTHONPATH"] = os.pathsep.join([str(Path(tf.__file__).parents[1]), *packages])
     return {**kept, "TMPDIR": str(folder), "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "COLUMNS": "100"}
 
 
@@ -66,7 +79,7 @@ def nobody(work: Path) -> Walk:
     (folder / "tmp").mkdir()
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, 65534, 65534)
-    walk = Walk(folder, bare(folder / "tmp"), NOBODY)
+    walk = Walk(folder, bare(folder / "tmp"), NOBODY, python=anybodys_python())
     walk.say("The installation is not writable and there is no home; the folder is nobody's own.")
     walk.do("warmup")
     for line in STEPS:
@@ -79,7 +92,7 @@ def read_only(work: Path) -> Walk:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(school(work), folder)
     tmp = work / "nobody" / "tmp"
-    walk = Walk(folder, bare(tmp if tmp.exists() else Path("/tmp")), NOBODY)
+    walk = Walk(folder, bare(tmp if tmp.exists() else Path("/tmp")), NOBODY, python=anybodys_python())
     walk.say(
         "The same user in a folder that belongs to somebody else: what is only read works, the rest is said first."
     )
@@ -195,11 +208,11 @@ def wild(walk: Walk, made: Path, folder: Path) -> None:
     walk.do("train rec --features bomb.npz --out model.safetensors")
     walk.say("Names that no disk takes, and that are no text:")
     walk.do(
-        f"export odd6 --format csv --out {'n' * 300}.csv",
-        shown="export odd6 --format csv --out nnn….csv  # 300 letters",
+        f"export rec --format csv --out {'n' * 300}.csv",
+        shown="export rec --format csv --out nnn….csv  # 300 letters",
     )
     walk.do("track nowhere")
-    walk.do("report odd7 --out film.mp4/report.html")
+    walk.do("report rec --out film.mp4/report.html")
     strange = Path(os.fsdecode(os.fsencode(str(folder)) + b"/caf\xe9"))
     shutil.copytree(made / "school", strange)
     line = [sys.executable, "-m", "trackfish3d", "check", strange.name]

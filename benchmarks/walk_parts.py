@@ -23,12 +23,17 @@ class Walk:
     folder : where the commands are typed.
     environment : of the commands; that of this process by default.
     before : put before the program, to be somebody else.
+    python : runs the program.
     """
 
     def __init__(
-        self, folder: Path, environment: dict[str, str] | None = None, before: tuple[str, ...] = (), hide: str = ""
+        self,
+        folder: Path,
+        environment: dict[str, str] | None = None,
+        before: tuple[str, ...] = (),
+        python: str = sys.executable,
     ) -> None:
-        self.folder, self.environment, self.before, self.hide = folder, environment, before, hide
+        self.folder, self.environment, self.before, self.python = folder, environment, before, python
         self.text: list[str] = []
         self.tracebacks = 0
 
@@ -38,7 +43,7 @@ class Walk:
 
     def do(self, line: str, expect: tuple[int, ...] = (0, 1, 2), shown: str | None = None) -> str:
         """Type ``trackfish3d`` and a line; returns what it said."""
-        command = [*self.before, sys.executable, "-m", "trackfish3d", *shlex.split(line)]
+        command = [*self.before, self.python, "-m", "trackfish3d", *shlex.split(line)]
         started = time.monotonic()
         made = subprocess.run(
             command,
@@ -50,8 +55,6 @@ class Walk:
         )
         said = _ESCAPES.sub("", made.stdout.decode("utf-8", errors="backslashreplace"))
         said = said.replace(f"{self.folder}/", "").replace(str(self.folder), ".")
-        if self.hide:
-            said = said.replace(self.hide, "…")
         wrong = "Traceback (most recent call last)" in said or made.returncode not in expect
         self.tracebacks += wrong
         lines = said.rstrip().splitlines()

@@ -303,3 +303,6 @@ def test_recordings_with_truth_inside_are_each_scored_against_their_own(
     code, _, err = run(capsys, *folders)
     assert code == 2
     assert "b: has no truth of its own" in err
+    code, _, err = run(capsys, folders[0], tmp_path / "nowhere")
+    assert code == 2
+    assert "nowhere: no such file or folder" in err

@@ -66,6 +66,30 @@ def test_a_lock_is_not_written_through_a_link(tmp_path):
     assert (tmp_path / "precious.txt").read_text() == "mine"
 
 
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_while_workers_begin_shows_no_traceback(tmp_path):
+    """They would be in the middle of an import; the parent alone decides."""
+    code = """
+import signal, time
+from trackfish3d.core.parallel import stop_workers, worker_pool
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with worker_pool(2) as pool:
+    waiting = [pool.submit(time.sleep, 60) for _ in range(2)]
+    print("begun", flush=True)
+    try:
+        [w.result() for w in waiting]
+    except KeyboardInterrupt:
+        stop_workers(pool)
+print("ended", flush=True)
+"""
+    process = python(code, start_new_session=True)
+    assert process.stdout.readline() == "begun\n"
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=50)
+    assert out == "ended\n"
+    assert "Traceback" not in err
+
+
 def test_temporaries_of_a_killed_writer_are_swept_and_those_of_a_living_one_stay(tmp_path):
     code = f"""
 import time
@@ -118,7 +142,7 @@ def test_a_full_disk_is_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("trackfish3d.methods.result.Result.save", full)
     assert run("track", recording.folder) == 2
     said = capsys.readouterr().err.strip().splitlines()
-    assert said == ["trackfish3d: 'tracks.parquet': No space left on device; nothing that was finished is lost"]
+    assert said == ["trackfish3d: tracks.parquet: No space left on device; nothing that was finished is lost"]
     monkeypatch.setattr("trackfish3d.methods.result.Result.save", lambda *_: (_ for _ in ()).throw(MemoryError))
     assert run("track", recording.folder) == 2
     assert "not enough memory" in capsys.readouterr().err
@@ -127,6 +151,29 @@ def test_a_full_disk_is_one_line(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == (
         "trackfish3d: stopped; what was finished is kept, and the same command goes on from there\n"
     )
+
+
+@pytest.mark.parametrize("message", [None, "Error writing bytes to file. Detail: [errno 28] No space left on device"])
+def test_a_disk_that_takes_no_more_is_named_by_the_file(tmp_path, message):
+    """Neither the system on writing nor Arrow names the file."""
+    with pytest.raises(OSError, match="No space left on device") as caught, atomic_path(tmp_path / "tracks.csv"):
+        raise OSError(28, "No space left on device") if message is None else OSError(message)
+    assert caught.value.filename == str(tmp_path / "tracks.csv")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(OSError, match="other") as caught, atomic_path(tmp_path / "tracks.csv"):
+        raise OSError(28, "No space", "other.csv")
+    assert caught.value.filename == "other.csv"
+
+
+def test_a_lock_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("trackfish3d.core.lock.os.write", full)
+    with pytest.raises(OSError, match="No space left") as caught, locked(tmp_path):
+        pass
+    assert caught.value.filename == str(tmp_path / LOCK)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_escape_characters_in_names_reach_no_terminal(tmp_path, capsys):

@@ -3,6 +3,7 @@
 import json
 import pickle
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from trackfish3d.media.video import Video
 from trackfish3d.media.video_checks import displacement, examine
 from trackfish3d.recordings import Recording
 
+from .slow import SlowCamera
 from .worlds import encode, swimming
 
 SIZE = (200, 150)
@@ -319,3 +321,16 @@ def test_random_bytes_are_refused_in_one_line(tmp_path: Path, content: bytes, ki
     path.write_bytes(content)
     _, said = read_all(path)
     assert said is None or ("noise." in said and "\n" not in said)
+
+
+def test_ctrl_c_while_backgrounds_are_learnt_ends_the_workers_at_once() -> None:
+    """They report no step before the first frame, and would hear of it at their first one only."""
+    begun = time.monotonic()
+
+    def stopped(*_: object) -> None:
+        if time.monotonic() - begun > 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pipeline._run_jobs([SlowCamera("a"), SlowCamera("b")], 2, stopped)  # type: ignore[list-item]
+    assert time.monotonic() - begun < 60

@@ -54,6 +54,16 @@ def test_centroids_that_lean_along_the_body_are_no_late_clock(tmp_path, lean):
     assert kinds(verdict(tmp_path, tank(water=True), leaning(tank(water=True), lean))) == []
 
 
+@pytest.mark.parametrize("lean", [0.0, 0.05])
+def test_a_smaller_residual_at_another_time_is_explained_where_it_is_no_clock(tmp_path, lean):
+    """A reader of the table of shifts would set the clock by it."""
+    rig = tank(water=True)
+    recording = Recording.create(tmp_path / "rec", rig, detections=leaning(rig, (lean, -lean)))
+    made = CliRunner().invoke(app, ["check", str(recording.folder), "--no-advice"])
+    assert made.exit_code == 0
+    assert ("is no late clock by itself" in made.output) == (lean > 0)
+
+
 @pytest.mark.parametrize("late", [0, 3, -4])
 def test_a_delay_is_told_from_a_lean_by_how_speed_changes(late):
     rig = tank(water=True)

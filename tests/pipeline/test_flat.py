@@ -48,6 +48,8 @@ def test_a_film_alone_gives_detections_and_tracks(
     table = pacsv.read_csv("cam_2d/tracks2d.csv").to_pydict()
     assert set(table["camera"]) == {"cam"}
     assert sorted(set(table["track"])) == [0, 1, 2]
+    assert run("track", "cam_2d") == 2
+    assert "films of no known cameras" in capsys.readouterr().err
     owner = []
     for track, frame, time, u, v in zip(*(table[n] for n in ("track", "frame", "time_s", "u_px", "v_px")), strict=True):
         away = np.hypot(*(true[frame] - [u, v]).T)

@@ -84,7 +84,24 @@ def test_tracks_that_were_written_again_are_not_called_edited(tmp_path: Path) ->
     (made.folder / "tracks.csv").write_text("edited")
     with pytest.warns(Note):
         found = made.tracks
-    made.write_tracks(found)
+    with pytest.warns(Note, match="is kept as"):
+        made.write_tracks(found)
     with warnings.catch_warnings():
         warnings.simplefilter("error", Note)
         _ = Recording.open(made.folder).tracks
+
+
+def test_an_edited_csv_is_kept_when_tracks_are_written_anew(tmp_path: Path) -> None:
+    made = tracked_recording(tmp_path / "rec")
+    path = made.folder / "tracks.csv"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Note)  # what was not edited is replaced without a word
+        tracks = made.tracks
+        made.write_tracks(tracks)
+    for name in ("tracks.edited.csv", "tracks.edited2.csv"):
+        mine = path.read_text() + "99,1,2,3,4,2\n"
+        path.write_text(mine)
+        with pytest.warns(Note, match=f"was edited by hand; it is kept as .*{name}"):
+            made.write_tracks(tracks)
+        assert (made.folder / name).read_text() == mine
+        assert "99,1,2" not in path.read_text()

@@ -217,6 +217,13 @@ def test_settings_beside_the_result_are_shown(small):
     assert set(found) == {"track.toml", "settings.json", "recording.toml"}
 
 
+def test_where_nobody_said_the_frame_rate_the_page_knows_no_seconds(small):
+    assert collect(small, small.tracks)["fpsKnown"]
+    unknown = Recording.open(small.folder)
+    unknown.info = small.info.model_copy(update={"fps_known": False})
+    assert not collect(unknown, small.tracks)["fpsKnown"]
+
+
 @pytest.mark.parametrize("value", [0.3, 1.0, 7.0, 81.0, 99.9])
 def test_scales_end_on_round_numbers(value):
     assert value <= nice_above(value) <= 2 * value

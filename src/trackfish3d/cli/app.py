@@ -150,7 +150,7 @@ def _refused(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "there is not enough memory for this; nothing that was finished is lost"
     cause = error.strerror or str(error) or type(error).__name__
-    file = f"{os.fsdecode(error.filename)!r}: " if error.filename is not None else ""
+    file = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
     return f"{file}{cause}; nothing that was finished is lost"
 
 

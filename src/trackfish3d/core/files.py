@@ -1,9 +1,11 @@
 """Files that are either complete or not there, names that are safe in a path, and folders that are ours to remove."""
 
+import errno
 import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 import unicodedata
@@ -18,6 +20,7 @@ from .reading.dialect import encoding_of
 MARK = ".trackfish3d"  # in every folder that may be emptied and removed again
 _MARK_TEXT = "This folder holds work in progress of trackfish3d, which removes it when the work is done.\n"
 _LONGEST_NAME = 100  # bytes: suffixes and temporary names fit beside it in the 255 of most file systems
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}  # full, used up, too large, broken, locked
 _RESERVED = {"con", "prn", "aux", "nul", "clock$", *(f"{n}{k}" for n in ("com", "lpt") for k in range(1, 10))}
 
 
@@ -46,11 +49,30 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        with naming(path):
+            yield temporary
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let an error of a disk that takes no more name the file: what the system raises on writing does not.
+
+    Parameters
+    ----------
+    path : what is being written.
+    """
+    try:
+        yield
+    except OSError as error:
+        told = re.search(r"\[errno (\d+)\]", str(error))  # as Arrow writes it
+        number = error.errno or (int(told[1]) if told else None)
+        if number not in _DISK or (error.filename is not None and error.errno):
+            raise
+        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def _hidden(path: Path) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .errors import InputError
+from .files import naming
 
 LOCK = ".trackfish3d.lock"
 
@@ -42,11 +43,11 @@ def locked(folder: str | Path) -> Iterator[None]:
     with file:
         if not _take(file):
             raise InputError(f"{folder}: is being worked on by {_owner(file)}; wait for it, or stop it")
-        file.truncate(0)
-        said = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "command": _command()}
-        file.write(json.dumps(said) + "\n")
-        file.flush()
         try:
+            file.truncate(0)
+            said = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.time(), "command": _command()}
+            with naming(path):
+                os.write(file.fileno(), f"{json.dumps(said)}\n".encode())  # at once: closing has nothing left to write
             yield
         finally:
             path.unlink(missing_ok=True)

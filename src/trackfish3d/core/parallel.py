@@ -5,8 +5,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import Any
 
@@ -38,6 +39,19 @@ def worker_pool(
         raise TrackFishError(f"the system lets no process work beside this one ({why}); give --workers 1") from None
 
 
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back while a process is started, which inherits that: it would print a traceback while it begins."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Process(SpawnProcess):
     """A process that knows nothing of the script that began it."""
 
@@ -48,7 +62,8 @@ class _Process(SpawnProcess):
         main.__dict__.pop("__file__", None)
         main.__spec__ = None
         try:
-            super().start()
+            with _deaf_to_interrupts():
+                super().start()
         finally:
             for name, value in hidden.items():
                 setattr(main, name, value)

@@ -13,7 +13,7 @@ import numpy as np
 from .. import __version__
 from ..core.errors import InputError
 from ..core.files import claim_folder, inside, remove_folder, write_json
-from ..core.parallel import worker_pool
+from ..core.parallel import stop_workers, worker_pool
 from ..core.progress import TaskProgress, of_task, silent_tasks
 from ..media.video import Video
 from ..recordings import Detections, Recording, Skeleton
@@ -230,6 +230,9 @@ def _run_jobs(jobs: list[CameraJob], workers: int, progress: TaskProgress) -> li
                 for k, job in enumerate(jobs):
                     progress(job.name, done[k], job.video.count)
                 time.sleep(0.1)
+        except BaseException:  # Ctrl-C: a background that is being learnt would not hear of it for long
+            stop_workers(pool)
+            raise
         finally:
             done[len(jobs)] = not all(f.done() for f in futures)
             for future in futures:

@@ -27,7 +27,7 @@ from ..recordings.importers import (
     read_timestamps,
 )
 from ..recordings.recording import ASSUMED_FPS
-from ..recordings.tracks_text import TABLE
+from ..recordings.tracks_text import TABLE, set_edited_aside
 from ..recordings.whole_frames import rows_of
 
 T = TypeVar("T")
@@ -201,6 +201,7 @@ def _near(offsets: dict[str, int]) -> dict[str, int]:
 def _make_room(folder: Path) -> None:
     """Remove what an import makes and what was made of it; recording.toml first: half a recording must not open."""
     if (folder / _MADE[0]).exists():
+        set_edited_aside(folder / "tracks.parquet")
         for name in _MADE:
             (folder / name).unlink(missing_ok=True)
 

@@ -41,7 +41,7 @@ from .plausible import checked
 from .poses import FILE, TEXT, TRUTH_FILE, Poses, read_poses, write_poses
 from .storage import ROWS_PER_GROUP, groups_from, read_table, read_tracks, read_truth, write_pieces
 from .tracks import Tracks
-from .tracks_text import TABLE, digest_of, write_tracks_csv, write_tracks_table
+from .tracks_text import TABLE, digest_of, set_edited_aside, write_tracks_csv, write_tracks_table
 from .truth import Truth
 
 _TABLES = ("detections", "truth", "tracks", "mended_tracks", "poses", "truth_poses")
@@ -93,6 +93,11 @@ class Recording:
         folder = Path(folder)
         refuse_strange(folder)
         if not (folder / "recording.toml").is_file():
+            if (folder / "tracks2d.csv").is_file() and (folder / "detections.parquet").is_file():
+                line = f"trackfish3d import --cameras FILE --detections {folder / 'detections.parquet'} --out RECORDING"
+                raise InputError(
+                    f"{folder}: is what 'detect' found in films of no known cameras; once they are: {line}"
+                )
             kind = "a recording (no recording.toml in it)" if folder.is_dir() else "a folder"
             raise InputError(f"{folder}: is not {kind}; make one with 'trackfish3d import' or 'simulate'")
         path = folder / "recording.toml"
@@ -332,6 +337,7 @@ class Recording:
         pieces : gives all pieces, ascending in frames, anew at every call.
         """
         text = self.folder / "tracks.csv"
+        set_edited_aside(self.folder / "tracks.parquet")
         write_tracks_csv(pieces(), text)
         write_tracks_table(pieces(), self.folder / TABLE, self.units, self.fps if self.info.fps_known else None)
         tables = (piece.to_table() for piece in pieces())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -21,34 +22,16 @@ DIGITS = 10  # significant: a tenth of a millimetre in a world a thousand kilome
 _DIGEST = b"tracks_csv_digest"
 
 
-def letters(number: int) -> str:
-    """Name of the n-th track in the paper's CSV: A, B, ... Z, AA, AB ...
-
-    >>> letters(0), letters(25), letters(26)
-    ('A', 'Z', 'AA')
-    """
-    name = ""
-    number += 1
-    while number:
-        number, digit = divmod(number - 1, 26)
-        name = chr(65 + digit) + name
-    return name
-
-
 def write_tracks_csv(tracks: Tracks | Iterable[Tracks], path: str | Path) -> None:
     """Write the paper's ``tracks.csv``: object, Timestamp (frame), X, Y, Z, group (number of views).
 
-    Tracks are named A, B, C, ... by first appearance. They may come in pieces of ascending frames.
+    An object has the track's number, as everywhere else; the paper counts them A, B, C, ..., which is nobody's name
+    once tracks are joined or cut. Tracks may come in pieces of ascending frames.
     """
-    order: dict[int, str] = {}
 
     def rows(piece: Tracks) -> Iterable[tuple[Any, ...]]:
-        for t in piece.track.tolist():
-            if t not in order:
-                order[t] = letters(len(order))
-        names = [order[t] for t in piece.track.tolist()]
-        columns = (names, piece.frame.tolist(), *(_texts(a) for a in piece.position.T), piece.views.tolist())
-        return zip(*columns, strict=True)
+        columns = (*(_texts(a) for a in piece.position.T), piece.views.tolist())
+        return zip(piece.track.tolist(), piece.frame.tolist(), *columns, strict=True)
 
     _write(path, PAPER_COLUMNS, map(rows, _pieces(tracks)))
 
@@ -131,13 +114,38 @@ def note_edits(path: Path) -> None:
     ----------
     path : the Parquet file, which is what is read; the CSV is for people and for other programs.
     """
-    told = (pq.read_schema(path).metadata or {}).get(_DIGEST, b"").decode(errors="replace")
     edited = path.with_suffix(".csv")
-    if not told or not edited.is_file():
-        return
-    if str(edited.stat().st_size) != told.rpartition(":")[2] or _digest(edited) != told:
+    if _was_edited(path, edited):
         message = f"{edited} was edited since, and {path.name} is what is read; --tracks {edited} takes the edited one"
         warnings.warn(message, Note, stacklevel=3)
+
+
+def set_edited_aside(path: Path) -> None:
+    """Keep the CSV beside ``tracks.parquet`` under another name where it was edited: new tracks are to be written.
+
+    Parameters
+    ----------
+    path : the Parquet file.
+    """
+    edited = path.with_suffix(".csv")
+    try:
+        if not path.is_file() or edited.is_symlink() or not _was_edited(path, edited):
+            return
+    except (pa.ArrowException, OSError, ValueError):  # tracks that cannot be read tell nothing
+        return
+    kept = (edited.with_name(f"{path.stem}.edited{number}.csv") for number in ("", *range(2, 10_000)))
+    free = next(place for place in kept if not place.exists())
+    edited.rename(free)
+    warnings.warn(f"{edited} was edited by hand; it is kept as {free}", Note, stacklevel=3)
+
+
+def _was_edited(path: Path, text: Path) -> bool:
+    """Whether a CSV file differs from what was written beside a Parquet file."""
+    told = (pq.read_schema(path).metadata or {}).get(_DIGEST, b"").decode(errors="replace")
+    if not told or not text.is_file():
+        return False
+    same: bool = str(text.stat().st_size) == told.rpartition(":")[2] and _digest(text) == told
+    return not same
 
 
 def _digest(path: Path) -> str:

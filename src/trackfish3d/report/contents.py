@@ -77,6 +77,7 @@ def collect(
         "description": info.description,
         "tracksFile": Path(tracks_file).name,
         "fps": rounded(float(recording.fps)),
+        "fpsKnown": info.fps_known,
         "units": recording.units,
         "palettes": PALETTES,
         "axis": axis.to_json(),

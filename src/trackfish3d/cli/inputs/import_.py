@@ -52,7 +52,10 @@ def command(
     timestamps: Annotated[
         list[str] | None, typer.Option(help="CAMERA=file with columns frame, time (s). Repeatable.")
     ] = None,
-    rename: Annotated[list[str] | None, typer.Option(metavar="OLD=NEW", help="A camera's name. Repeatable.")] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OLD=NEW", help="Camera OLD of the calibration is NEW, as in the detections."),
+    ] = None,
     units: Annotated[str | None, typer.Option(help="Unit of the calibration's world, where it does not say.")] = None,
     size: Annotated[str | None, typer.Option(metavar="WxH", help="Image size, where the calibration lacks it.")] = None,
     water_plane: Annotated[

@@ -69,6 +69,8 @@ def command(
     own = [path for path in tracks if (path / "truth.parquet").is_file()]
     if truth is None and own and len(own) < len(tracks):
         lacking = next(path for path in tracks if path not in own)
+        if not lacking.exists():
+            raise InputError(f"{lacking}: no such file or folder")
         raise InputError(
             f"{lacking}: has no truth of its own, {own[0]} has one; give --truth, or leave one of them out"
         )

@@ -57,6 +57,21 @@ def command(
     raise typer.Exit(1 if health.problems else 0)
 
 
+LEANING = (
+    "a smaller residual at another time is no late clock by itself: middles of boxes that lie ahead of or behind an\n"
+    "animal's own do the same while it swims; the verdict weighs both"
+)
+
+
+def _least_elsewhere(health: Health) -> bool:
+    """Whether the residual of a camera is clearly smaller at another time: a reader would take that for its clock."""
+    for camera in health.cameras:
+        here = dict(zip(health.shifts, camera.shift_error_px, strict=True))
+        if min(here.values()) < 0.9 * here[0]:
+            return True
+    return False
+
+
 def _show(health: Health, recording: Recording, drawn: str, whole: bool) -> None:
     console = Console(width=120, markup=False, emoji=False)
     table = Table(box=None, pad_edge=False)
@@ -91,6 +106,8 @@ def _show(health: Health, recording: Recording, drawn: str, whole: bool) -> None
         for c in health.cameras:
             shifts.add_row(c.name, *(f"{e:.1f}" for e in c.shift_error_px))
         console.print(shifts)
+        if not health.problems and _least_elsewhere(health):
+            console.print(LEANING, highlight=False, soft_wrap=True)
     console.print(f"\n{drawn}", highlight=False, soft_wrap=True)
     for note in health.notes:
         console.print(note, style="yellow", markup=False, highlight=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from ...detection.registry import detector_names, make_detector, summaries
 from ...pipeline.flat import DETECTIONS, TRACKS, detect_films
 from ...pipeline.tracking import detect
 from ...recordings import Recording
+from ...recordings.tracks_text import set_edited_aside
 from .._progress import Bars
 
 _DETECTORS = "\n".join(f"{name:<11} {summary}" for name, summary in summaries().items())
@@ -55,8 +56,8 @@ def command(
 ) -> None:
     """Find the animals in every video of a recording; a stopped run goes on where it was.
 
-    Films that belong to no recording need no calibration: their detections are written, and a track of every animal in
-    the pixels of each view (tracks2d.csv).
+    Films that belong to no recording need no calibration: their detections are written, and a track of
+    every animal in the pixels of each view (tracks2d.csv).
     """
     values = parse_settings([*(set_ or []), *([] if weights is None else [f"weights={weights}"])])
     if train is not None:
@@ -140,6 +141,7 @@ def refuse_existing(source: Recording, overwrite: bool) -> None:
         return
     if not overwrite:
         raise InputError(f"{source.folder}: has detections already; --overwrite replaces them, and removes its tracks")
+    set_edited_aside(source.folder / "tracks.parquet")
     for name in ("tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json"):
         (source.folder / name).unlink(missing_ok=True)
 

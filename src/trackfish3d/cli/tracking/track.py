@@ -1,5 +1,6 @@
 """``trackfish3d track``: detections to tracks, by any method."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,12 +15,13 @@ from ...core.lock import locked
 from ...core.settings import parse_settings, setting_names, setting_values
 from ...methods.base import Method
 from ...methods.registry import DEFAULT_METHOD, method_names, summaries
-from ...methods.suspects import suspects_path
+from ...methods.suspects import Suspect, suspects_path
 from ...pipeline.keeping import keep_edits, pins_of
 from ...pipeline.track_files import track_into, written
 from ...pipeline.tracking import chosen_method, why_nothing, with_poses
 from ...recordings import Recording
 from ...recordings.parts_file import FILE as PARTS
+from ...recordings.tracks_text import TABLE
 from .._progress import Bars
 
 _METHODS = "\n".join(f"{name:<10} {summary}" for name, summary in summaries().items())
@@ -81,17 +83,22 @@ def command(
     for note in [*made.notes, *kept]:
         print(note)
     if made.suspects:
-        worst = made.suspects[0]
-        print(
-            f"{len(made.suspects)} moments to check, the worst at frame {worst.first} "
-            f"({100 * worst.probability:.0f} %): {suspects_path(made.path)}"
-        )
-    print(f"{made.summary}: {made.path}")
+        print(f"{_doubts(made.suspects)}: {suspects_path(made.path)}")
+    table = made.path.with_name(TABLE)
+    print(f"{made.summary}: {made.path}" + (f"; with units, times and sigmas: {table}" if out is None else ""))
     if made.poses is not None:
         print(made.poses)
     if not made.points:
         print(f"nothing could be tracked: {why_nothing(source)}")
         raise typer.Exit(1)
+
+
+def _doubts(found: Sequence[Suspect]) -> str:
+    """Say how many moments there are to check, and the worst."""
+    worst, count = found[0], len(found)
+    sure = f"{100 * worst.probability:.0f} %" if worst.probability >= 0.01 else "less than 1 %"
+    where = f"frame {worst.first}, wrong with {sure}"
+    return f"1 moment to check, at {where}" if count == 1 else f"{count} moments to check, the worst at {where}"
 
 
 def scene_of(open_: bool, closed: bool) -> Literal["open", "closed"] | None:

@@ -22,7 +22,7 @@ from .bodies.usual import explained
 from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
 from .long.long_run import LongRun
-from .long.outcome import OPEN, STOPPED, number_note, total
+from .long.outcome import CLOSED, OPEN, STOPPED, number_note, total
 from .long.sections import SECTION, WHOLE, Survey, cut, survey
 from .observations import Observations
 from .parts.mending import mended
@@ -99,8 +99,8 @@ class Joint(Method):
             obs, told = shared(rig, obs, detections.frame, smoothed(rig, obs, told, model, s), model)
         refined = refine(rig, obs, told, model, s, pins)
         refined = undo_doubtful_joins(rig, obs, refined, model, s)
-        if refined.open and s.scene == "auto":
-            notes = (*notes, OPEN.format(refined.borders.at_border, refined.borders.inner))
+        if s.scene == "auto" and refined.borders.inner:  # where no track begins or ends within, it makes no difference
+            notes = (*notes, OPEN.format(refined.borders.at_border, refined.borders.inner) if refined.open else CLOSED)
         found = [replace(x, first=x.first + world.first, last=x.last + world.first) for x in suspects(refined)]
         tracks = to_tracks(world, obs, refined, model, s)
         return Result(tracks, tuple(found), notes, model=world.model(model))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ... import __version__
 from ...core.errors import InputError
+from ...core.files import naming
 from ..recording import Recording
 from ..tracks import Tracks
 
@@ -50,23 +51,27 @@ def write_geff(recording: Recording, tracks: Tracks, path: Path) -> list[str]:
     sure = tracks.confidence[edges.astype(np.int64)].min(1)
     nodes = _nodes(tracks)
     links = _known({"confidence": (sure, np.isnan(sure), "lower confidence of the two points")})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}.", dir=path.parent))
     try:
-        about = _metadata(recording, tracks, nodes, links)
-        _group(folder, {"geff": about})
-        ids: Values = np.arange(len(tracks), dtype=np.uint64)
-        for name, numbers, properties in (("nodes", ids, nodes), ("edges", edges, links)):
-            _group(folder / name)
-            _array(folder / name / "ids", numbers)
-            _group(folder / name / "props")
-            for key, (values, missing, _) in properties.items():
-                _group(folder / name / "props" / key)
-                _array(folder / name / "props" / key / "values", values)
-                if missing is not None and missing.any():
-                    _array(folder / name / "props" / key / "missing", missing)
-        os.chmod(folder, 0o755)
-        os.replace(folder, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.stem}.", dir=path.parent))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
+    try:
+        with naming(path):
+            about = _metadata(recording, tracks, nodes, links)
+            _group(folder, {"geff": about})
+            ids: Values = np.arange(len(tracks), dtype=np.uint64)
+            for name, numbers, properties in (("nodes", ids, nodes), ("edges", edges, links)):
+                _group(folder / name)
+                _array(folder / name / "ids", numbers)
+                _group(folder / name / "props")
+                for key, (values, missing, _) in properties.items():
+                    _group(folder / name / "props" / key)
+                    _array(folder / name / "props" / key / "values", values)
+                    if missing is not None and missing.any():
+                        _array(folder / name / "props" / key / "missing", missing)
+            os.chmod(folder, 0o755)
+            os.replace(folder, path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

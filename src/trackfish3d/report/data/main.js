@@ -20,7 +20,7 @@ function startTransport() {
   const perSecond = report.fps / (report.axis.stride * report.axis.every);
   const lengths = [0.5, 1, 2, 5, 10, 30].filter((s) => s * perSecond >= 2 && s * perSecond < shownFrames);
   $("trail").append(make("option", { value: 0, textContent: "none" }));
-  for (const s of lengths) $("trail").append(make("option", { value: Math.round(s * perSecond), textContent: `${s} s` }));
+  for (const s of lengths) $("trail").append(make("option", { value: Math.round(s * perSecond), textContent: report.fpsKnown ? `${s} s` : `${Math.round(s * report.fps)} frames` }));
   $("trail").append(make("option", { value: shownFrames, textContent: "all" }));
   state.trail = Math.round((lengths.includes(2) ? 2 : lengths[0] || 0) * perSecond) || shownFrames;
   $("trail").value = state.trail;
@@ -35,7 +35,7 @@ function startTransport() {
 function showTime() {
   $("time").value = state.frame;
   const number = frameNumber(position());
-  const text = `${seconds(position()).toFixed(2)} s · frame ${number}`;
+  const text = `${report.fpsKnown ? `${seconds(position()).toFixed(2)} s · ` : ""}frame ${number}`;
   $("clock").textContent = text;
   $("time").setAttribute("aria-valuetext", text);
   $("play").textContent = state.playing ? "❚❚" : "▶";

@@ -90,7 +90,7 @@ export function startTables() {
   const { tracks, cameras, axis, fps, units, truth } = report;
   const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
   const shown = plural(axis.count, "frame") + (axis.every > 1 ? `, one in ${axis.every}` : "");
-  const facts = [plural(tracks.size, "track"), shown, `${short((axis.count * axis.every) / fps)} s at ${short(fps)} Hz`];
+  const facts = [plural(tracks.size, "track"), shown, report.fpsKnown ? `${short((axis.count * axis.every) / fps)} s at ${short(fps)} Hz` : "frame rate unknown"];
   facts.push(plural(cameras.length, "camera"), ...(units === "unit" ? [] : [units]), truth ? `truth of ${truth.size}` : "no truth known");
   facts.push(report.tracksFile, ...(report.description ? [report.description] : []));
   $("facts").textContent = facts.join(" · ");

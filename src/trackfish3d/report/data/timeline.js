@@ -26,7 +26,7 @@ export function playhead(chart) {
   new ResizeObserver(move).observe(chart);
 }
 
-/** Seconds under a chart. */
+/** Seconds under a chart; frames where nobody said how many a second there are. */
 export function timeAxis(chart) {
   const canvas = make("canvas");
   canvas.style.height = "20px";
@@ -37,11 +37,11 @@ export function timeAxis(chart) {
     context.fillStyle = css("muted");
     context.textAlign = "center";
     const last = report.axis.count - 1;
-    const [begin, end] = [seconds(0), seconds(last)];
+    const [begin, end] = report.fpsKnown ? [seconds(0), seconds(last)] : [frameNumber(0), frameNumber(last)];
     for (const t of ticks(begin, end, Math.max(2, width / 110))) {
       const x = timeX(last ? ((t - begin) / (end - begin)) * last : 0, width);
       context.fillRect(x, 0, 1, 4);
-      context.fillText(`${short(t)} s`, Math.min(x, width - 18), 15);
+      context.fillText(report.fpsKnown ? `${short(t)} s` : `frame ${short(t)}`, Math.min(x, width - 18), 15);
     }
   });
   on("look", redraw);

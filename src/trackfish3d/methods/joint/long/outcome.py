@@ -15,6 +15,9 @@ OPEN = (
     "animals were taken to come and go: {} of {} beginnings and ends of tracks are at the border of the views; "
     "--closed if none can leave"
 )
+CLOSED = (
+    "no animal was taken to leave or come, as few tracks begin or end at the border of the views; --open if some do"
+)
 RETURNED = (
     "{} times an animal came back after it was out of sight and kept its number, since nearly all frames show {}; "
     "--open if others come and go"
@@ -93,8 +96,8 @@ class Totals:
         notes = [STOPPED.format(stopped)] if stopped else []
         if self.returned:
             notes.append(RETURNED.format(self.returned, self.steady))
-        elif self.inner and scene == "auto":
-            notes.append(OPEN.format(self.at_border, self.inner))
+        elif scene == "auto":
+            notes.append(OPEN.format(self.at_border, self.inner) if self.inner else CLOSED)
         return notes + number_note(self.tracks, self.most, told)
 
 
