@@ -69,24 +69,36 @@ def test_a_lock_is_not_written_through_a_link(tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_ctrl_c_while_workers_begin_shows_no_traceback(tmp_path):
     """They would be in the middle of an import; the parent alone decides."""
+    (tmp_path / "heavy.py").write_text(
+        "import multiprocessing, pathlib, time\n"
+        "if multiprocessing.parent_process():\n"
+        "    pathlib.Path('importing').touch()\n"
+        "    time.sleep(60)\n"
+        "def begin(): pass\n"
+    )
     code = """
-import signal, time
+import signal, sys, time
+sys.path.insert(0, ".")
+import heavy
 from trackfish3d.core.parallel import stop_workers, worker_pool
 signal.signal(signal.SIGINT, signal.default_int_handler)
-with worker_pool(2) as pool:
-    waiting = [pool.submit(time.sleep, 60) for _ in range(2)]
-    print("begun", flush=True)
+with worker_pool(1, heavy.begin) as pool:
+    waiting = pool.submit(time.sleep, 60)
     try:
-        [w.result() for w in waiting]
-    except KeyboardInterrupt:
+        waiting.result()
+    except BaseException as stopped:
+        time.sleep(1)
         stop_workers(pool)
-print("ended", flush=True)
+        print(type(stopped).__name__, flush=True)
 """
-    process = python(code, start_new_session=True)
-    assert process.stdout.readline() == "begun\n"
+    process = python(code, start_new_session=True, cwd=tmp_path)
+    for _ in range(600):
+        if (tmp_path / "importing").exists():
+            break
+        time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=50)
-    assert out == "ended\n"
+    assert out == "KeyboardInterrupt\n"
     assert "Traceback" not in err
 
 
