@@ -7,8 +7,9 @@ from matplotlib.image import imread
 from trackfish3d.benchmark.page import paper_tables
 from trackfish3d.benchmark.page.document import Section, beside, write_page
 from trackfish3d.benchmark.page.figures import embeddings, sick_features, trajectories
-from trackfish3d.benchmark.page.paper_run import _with
+from trackfish3d.benchmark.page.paper_run import _with, given_scenes
 from trackfish3d.benchmark.suites import make_suite
+from trackfish3d.core.errors import InputError
 from trackfish3d.recordings import Tracks, write_table
 from trackfish3d.synfish.scenes import benchmark_scenes, write_scene
 
@@ -26,6 +27,7 @@ def results(labels, scenes=paper_tables.SYNFISH_TEST):
 def test_every_pipeline_of_the_paper_has_a_row_with_the_papers_number():
     labels = ("hungarian", "greedy", "sort3d", "selfmva", "asnet", "rest", "paper", "joint", "motip", "mctr")
     html = "".join(paper_tables.average(Section("x"), results(labels)).parts)
+    html += "".join(paper_tables.second_detector(Section("x"), results(labels)).parts)
     published = paper_tables.paper_results()["synfish_test_average"]
     for row in published.values():
         assert f"({row['MOTA']:.1f})" in html
@@ -46,6 +48,18 @@ def test_every_pipeline_of_the_paper_has_a_row_with_the_papers_number():
     assert "50.0 <span>(70.2)</span>" in "".join(
         paper_tables.density(Section("x"), results(("paper",), ("thirty",))).parts
     )
+
+
+def test_rows_of_a_second_detector_stand_beside_the_papers_second_detector(tmp_path):
+    html = "".join(paper_tables.second_detector(Section("x"), results(("hungarian",), ("test2",))).parts)
+    assert "50.0 <span>(82.2)</span>" in html
+    assert "- <span>(96.6)</span>" in html  # method paper was not run
+    assert "<th>MOTA test2</th>" in html
+    with pytest.raises(InputError, match="no recording of a test scene"):
+        given_scenes(tmp_path)
+    (tmp_path / "test3").mkdir()
+    (tmp_path / "test3" / "recording.toml").touch()
+    assert given_scenes(tmp_path) == ["test3"]
 
 
 def test_a_network_of_the_published_method_goes_to_no_other(tmp_path):

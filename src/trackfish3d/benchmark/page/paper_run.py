@@ -50,7 +50,8 @@ COLUMNS_DRAWN = {
 class PaperRun:
     """What to run: ``seeds`` schools of a scene; ``zef`` the folder of 3D-ZeF; ``models`` networks of the ablations;
     ``model`` the network of method paper, ``zef_model`` that for two cameras, ``zef_noisy_model`` the same taught
-    before disturbed cameras, ``recipe_model`` one by recipe paper to the letter, for a row of its own.
+    before disturbed cameras, ``recipe_model`` one by recipe paper to the letter, for a row of its own;
+    ``second_detector`` the test scenes as recordings whose detections another detector found in their films.
     """
 
     out: Path
@@ -62,6 +63,7 @@ class PaperRun:
     zef_model: Path | None = None
     zef_noisy_model: Path | None = None
     recipe_model: Path | None = None
+    second_detector: Path | None = None
 
 
 def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
@@ -85,6 +87,7 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     first = {s: folders[s] for s in SYNFISH_TEST}
     drawn = figures.trajectories(first, good, run.out / "synfish", _drawn(good), run.out / "trajectories.png")
     paths = Section("Trajectories of all scenes, from above").picture(drawn, run.out)
+    second = _second(run, done)
     zef, zef_results = _zef(run, done)
     pigeons = tables.pigeons(Section("Pigeons"))
     ablation = _ablation(run, done)
@@ -103,6 +106,7 @@ def benchmark_paper(run: PaperRun, command: str, done: TaskProgress) -> Path:
     sections = [
         network.families(),
         average,
+        second,
         over_fish,
         paths,
         zef,
@@ -180,6 +184,27 @@ def _synfish(run: PaperRun, done: TaskProgress) -> tuple[list[dict[str, Any]], d
     work = [(scene_crops, (known[s.base], folders[s.name], s.seed)) for s in suite.scenes]
     in_parallel(work, run.workers, heard)
     return run_suite(suite, out, run.workers, done), folders
+
+
+def _second(run: PaperRun, done: TaskProgress) -> Section:
+    """Run what the paper ran on its second detector, on the scenes that were given for it."""
+    section, results = Section("SynFish test scenes with a second detector"), list[dict[str, Any]]()
+    if run.second_detector is not None:
+        methods = (*GEOMETRIC, _with("paper", run.model), "joint")
+        suite = make_suite("synfish", methods, given_scenes(run.second_detector), run.second_detector, 1)
+        every = run_suite(suite, run.out / "second", run.workers, done)
+        results = [r for r in every if "error" not in r]
+        for failed in (r for r in every if "error" in r):
+            section.say(f"{failed['scene']}, {failed['label']}: {failed['error']}")
+    return tables.second_detector(section, results)
+
+
+def given_scenes(folder: Path) -> list[str]:
+    """Test scenes that a folder holds as recordings."""
+    found = [s for s in SYNFISH_TEST if (folder / s / "recording.toml").is_file()]
+    if not found:
+        raise InputError(f"{folder}: holds no recording of a test scene; they are called {', '.join(SYNFISH_TEST)}")
+    return found
 
 
 def _zef(run: PaperRun, done: TaskProgress) -> tuple[Section, list[dict[str, Any]]]:

@@ -251,6 +251,12 @@ def paper(
     models: Annotated[
         Path | None, typer.Option("--models", help="Folder of networks without a part, as of ablation.")
     ] = None,
+    second_detector: Annotated[
+        Path | None,
+        typer.Option(
+            "--second-detector", help="Folder of test scenes with what another detector found in their films."
+        ),
+    ] = None,
     workers: Workers = 2,
 ) -> None:
     """Every table and figure of the paper on one page, paper.html, its numbers beside ours; resumes."""
@@ -263,7 +269,9 @@ def paper(
             raise
         zef_data = None
     seeds = 1 if quick else 3
-    run = PaperRun(out, workers, seeds, zef_data, models, model, zef_model, zef_noisy_model, recipe_model)
+    run = PaperRun(
+        out, workers, seeds, zef_data, models, model, zef_model, zef_noisy_model, recipe_model, second_detector
+    )
     with Bars("starting") as bars:
         page = benchmark_paper(run, _command(), bars.in_turn)
     print(page)
