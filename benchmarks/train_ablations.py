@@ -1,6 +1,7 @@
 """Train the networks of the paper's ablations with one budget each, and score them.
 
-``python benchmarks/train_ablations.py RECORDINGS... --out FOLDER [--warmup 6] [--epochs 10] [--data SYNFISH]``
+``python benchmarks/train_ablations.py RECORDINGS... --out FOLDER [--warmup 6] [--epochs 10] [--data SYNFISH]
+[--rows full plus_DINOv3]``
 
 Warm-up, with the association loss alone, is the same for all rows but the one without attention, so it is done once
 (``warmup.safetensors``, and ``warmup_mlp.safetensors``), and every row goes on from there with its own losses for as
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=6, help="epochs with the association loss alone")
     parser.add_argument("--epochs", type=int, default=10, help="epochs after it")
     parser.add_argument("--data", type=Path, help="SynFish recordings made before; they are simulated else")
+    parser.add_argument("--rows", nargs="+", choices=(*ROWS, VISUAL), default=(*ROWS, VISUAL), help="all, unless told")
     parser.add_argument("--set", action="append", default=[], help="a setting of the recipe")
     args = parser.parse_args()
     models = args.out / "models"
@@ -51,12 +53,12 @@ def main() -> None:
         command += [x for setting in args.set for x in ("--set", setting)]
         subprocess.run([str(c) for c in command], check=True)
 
-    for name, without in ROWS.items():
+    for name, without in ((n, w) for n, w in ROWS.items() if n in args.rows):
         attention = tuple(part for part in without if part == "transformer")
         warm = args.out / ("warmup_mlp.safetensors" if attention else "warmup.safetensors")
         train(warm, args.warmup, args.warmup, attention, None)
         train(models / f"{name}.safetensors", args.epochs, 0, without, warm)
-    if (models / "features").is_dir():
+    if VISUAL in args.rows and (models / "features").is_dir():
         warm = args.out / "warmup_visual.safetensors"
         train(warm, args.warmup, args.warmup, (), None, visual=True)
         train(models / f"{VISUAL}.safetensors", args.epochs, 0, (), warm, visual=True)
