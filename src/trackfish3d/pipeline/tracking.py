@@ -21,6 +21,7 @@ from ..detection.registry import make_detector
 from ..evaluation.truth_links import relink_recording
 from ..health import Health, examine
 from ..health.kept import kept_problems
+from ..media.video import Video
 from ..methods.base import LEARN_EPOCHS, Method
 from ..methods.region import region_text
 from ..methods.registry import DEFAULT_METHOD, make_method, method_class
@@ -61,7 +62,8 @@ def detect(
 ) -> Report:
     """Find the animals in every video of a recording and write its ``detections.parquet``.
 
-    A run that was stopped goes on where it was when it is called again with the same detector and settings.
+    A run that was stopped goes on where it was when it is called again with the same detector and settings. The
+    detector ``taught`` is taught first, where it has no weights.
 
     Parameters
     ----------
@@ -76,11 +78,49 @@ def detect(
     source = open_recording(recording)
     with locked(source.folder):
         films, _ = check_videos(source)
+        finder, said = taught_on(source, finder, films, workers, progress)
         report = detect_videos(source, finder, videos=films, workers=workers, progress=progress, previews=previews)
+        report.notes[:0] = said
         relink_recording(source)
         made = {"detector": finder.name, "settings": finder.settings.model_dump(mode="json"), **finder.stamp()}
         provenance.note(source.folder, "detect", [f for film in films.values() for f in film.files], made)
     return report
+
+
+def is_untaught(detector: Detector) -> bool:
+    """Whether a detector has to be taught on the recording before it can see.
+
+    Parameters
+    ----------
+    detector : any.
+    """
+    return detector.name == "taught" and detector.settings.weights is None
+
+
+def taught_on(
+    recording: Recording,
+    detector: Detector,
+    films: Mapping[str, Video],
+    workers: int | None,
+    progress: TaskProgress | None,
+) -> tuple[Detector, list[str]]:
+    """Return a detector that is ready, taught on the recording where it has to be, and what was said of that.
+
+    Parameters
+    ----------
+    recording : with films.
+    detector : with or without weights.
+    films : by camera.
+    workers : cameras at once.
+    progress : called with the name of a task, its steps done and its steps in all.
+    """
+    if not is_untaught(detector):
+        return detector, []
+    from .teaching import teach  # which needs extras
+
+    made = teach(recording, detector.settings, films, workers=workers, progress=progress)
+    settings = detector.settings.model_copy(update={"weights": made.weights})
+    return type(detector)(settings), made.lines
 
 
 def check(recording: Source, frames: int = 200) -> Health:

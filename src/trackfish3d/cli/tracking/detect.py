@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from ...core.errors import InputError
+from ...core.lock import locked
 from ...core.settings import parse_settings, setting_lines
 from ...detection.base import Detector
-from ...detection.pipeline import Report
+from ...detection.pipeline import Report, check_videos
 from ...detection.registry import detector_names, make_detector, summaries
 from ...pipeline.flat import DETECTIONS, TRACKS, detect_films
-from ...pipeline.tracking import detect
+from ...pipeline.tracking import detect, is_untaught, taught_on
 from ...recordings import Recording
 from ...recordings.tracks_text import set_edited_aside
 from .._progress import Bars
@@ -71,8 +72,10 @@ def command(
         return
     if not recordings:
         raise InputError("detect: give the folder of a recording, or a film")
-    chosen.ready()
+    if not is_untaught(chosen):
+        chosen.ready()
     if not all((Path(text) / "recording.toml").is_file() for text in recordings):
+        chosen.ready()
         _films(recordings, out, chosen, workers, preview, overwrite)
         return
     if out is not None:
@@ -81,7 +84,9 @@ def command(
     for source in sources:
         refuse_existing(source, overwrite)
     for source in sources:
-        report = run(source, chosen, workers, preview)
+        finder = _taught(source, chosen, workers)
+        _forget_tracks(source)
+        report = run(source, finder, workers, preview)
         print(f"{report.detections} detections in {len(report.cameras)} views: {source.folder / 'detections.parquet'}")
         if preview:
             print(f"look at {source.folder / 'preview'} before tracking")
@@ -136,14 +141,27 @@ command.__doc__ = f"{command.__doc__}\n\n\b\nDetectors:\n{_DETECTORS}"
 
 
 def refuse_existing(source: Recording, overwrite: bool) -> None:
-    """Refuse to replace detections, unless told to; what was made of the old ones goes with them."""
-    if not (source.folder / "detections.parquet").exists():
-        return
-    if not overwrite:
+    """Refuse to replace detections, unless told to."""
+    if (source.folder / "detections.parquet").exists() and not overwrite:
         raise InputError(f"{source.folder}: has detections already; --overwrite replaces them, and removes its tracks")
-    set_edited_aside(source.folder / "tracks.parquet")
-    for name in ("tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json"):
-        (source.folder / name).unlink(missing_ok=True)
+
+
+def _forget_tracks(source: Recording) -> None:
+    """Remove what was made of detections that will be replaced."""
+    if (source.folder / "detections.parquet").exists():
+        set_edited_aside(source.folder / "tracks.parquet")
+        for name in ("tracks.parquet", "tracks.csv", "tracks_table.csv", "tracks.settings.json"):
+            (source.folder / name).unlink(missing_ok=True)
+
+
+def _taught(source: Recording, detector: Detector, workers: int | None) -> Detector:
+    """Return a detector that is ready, taught on the recording where it has to be; prints what is said of it."""
+    if not is_untaught(detector):
+        return detector
+    with Bars() as bars, locked(source.folder):
+        finder, lines = taught_on(source, detector, check_videos(source)[0], workers, bars)
+    print("\n".join(lines))
+    return finder
 
 
 def run(source: Recording, detector: Detector, workers: int | None, preview: bool) -> Report:

@@ -84,13 +84,31 @@ class BackgroundDetector(Detector):
         blobs, level, clear = self.stands_out(picture, self.memory.boxes(apart) if s.split else None)
         found = blobs
         if s.split:
-            pieces = blobs if appearance.weak else join_pieces(blobs, level, appearance)
+            pieces = self.divide(picture, blobs, level)
+            pieces = pieces if appearance.weak else join_pieces(pieces, level, appearance)
             found = self.memory.step(pieces, level, appearance, clear, apart)
             found = found if appearance.weak else complete(found, level, appearance)
         self.learn_from(picture, [b for b in blobs if b.level >= clear] + found)
         self._last = picture.number
         found = [b for b in found if appearance.believes(b)]
         return FrameDetections.from_masks(found, appearance.score(found))
+
+    def divide(self, picture: Picture, blobs: list[Blob], level: NDArray[np.uint8]) -> list[Blob]:
+        """Divide blobs by what can be seen in them, before they are divided by what was seen a moment ago: not at all.
+
+        Parameters
+        ----------
+        picture : that they are of.
+        blobs : what stands out.
+        level : (H, W) deviations.
+        """
+        return blobs
+
+    def forget(self) -> None:
+        """Forget what was followed: the next picture may be of any moment."""
+        self.background.reset()
+        self.memory = type(self.memory)(self.memory.forget_frames)
+        self._last = None
 
     def stands_out(
         self, picture: Picture, near: NDArray[np.float64] | None
