@@ -7,7 +7,6 @@ import pytest
 
 from trackfish3d.core.errors import InputError
 from trackfish3d.core.progress import silent
-from trackfish3d.detection.background.appearance import Appearance
 from trackfish3d.detection.base import FrameDetections
 from trackfish3d.detection.masks.blobs import Blob
 from trackfish3d.detection.masks.outlines import blob_from_mask, overlap
@@ -18,10 +17,6 @@ from trackfish3d.detection.taught.lessons import DOUBTFUL, SIDE, Lessons
 from trackfish3d.detection.taught.verdict import Agreement, Verdict
 
 from .worlds import ellipse
-
-LOOK = Appearance(
-    smallest=20, typical=300, largest=450, longest=14, major=10, minor=3, fill=0.85, level=160, side=0, gap=1, close=1
-)
 
 
 def told_of(masks: list[np.ndarray]) -> np.ndarray:
@@ -39,10 +34,10 @@ def told_of(masks: list[np.ndarray]) -> np.ndarray:
 
 
 def test_animals_that_cross_are_told_apart_and_one_that_is_cut_in_two_stays_one() -> None:
-    front, back = ellipse((64, 48), 32, 24, 20, 4, 0.5), ellipse((64, 48), 30, 25, 22, 4, -0.6)
+    front, back = ellipse((64, 48), 32, 24, 20, 4, 0.5), ellipse((64, 48), 36, 25, 22, 4, -0.6)
     owner, count = decode.animals(told_of([front, back]), float(front.sum()))
     assert count == 2
-    named = owner[24, 32]
+    named = owner[20, 26]
     assert (owner[front] == named).mean() > 0.99
     rest = owner[back & ~front]
     assert (rest == 3 - named).mean() > 0.99  # on either side of the animal before it
@@ -179,8 +174,11 @@ def test_a_file_that_was_not_taught_here_is_refused(tmp_path: Path) -> None:
     from trackfish3d.detection.taught.onnx_file import write_network
 
     zeros = {"head.weight": np.zeros((3, 2, 1, 1), np.float32), "head.bias": np.zeros(3, np.float32)}
-    empty = {f"down.0.{p}.{q}": np.zeros((2, 2, 3, 3)[: 4 if q == "weight" else 1], np.float32)
-             for p in ("first", "second") for q in ("weight", "bias")}
+    empty = {
+        f"down.0.{p}.{q}": np.zeros((2, 2, 3, 3)[: 4 if q == "weight" else 1], np.float32)
+        for p in ("first", "second")
+        for q in ("weight", "bias")
+    }
     path = tmp_path / "other.onnx"
     path.write_bytes(write_network({**empty, **zeros}, {"made_by": "somebody"}))
     with pytest.raises(InputError, match="was not taught by"):
@@ -229,4 +227,4 @@ def test_the_verdict_counts_what_agrees_with_a_second_look() -> None:
 def test_a_batch_is_what_the_network_takes() -> None:
     assert list(Batch.__dataclass_fields__) == ["cells", "animal", "way", "known", "middled"]
     assert SHOWN % cells.MULTIPLE == 0
-    assert cells.factor_of(LOOK) == 2
+    assert cells.factor_of([3.0, 2.9, 9.0]) == 2

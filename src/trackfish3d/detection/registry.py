@@ -11,7 +11,10 @@ from .base import Detector
 _HERE = "trackfish3d.detection"
 _DETECTORS: dict[str, tuple[str, str]] = {
     "background": (f"{_HERE}.background.detector:BackgroundDetector", "what differs from a static camera's background"),
-    "taught": (f"{_HERE}.taught.detector:TaughtDetector", "a small network taught on the recording itself (extras learn, onnx)"),
+    "taught": (
+        f"{_HERE}.taught.detector:TaughtDetector",
+        "a small network taught on the recording itself (extras learn, onnx)",
+    ),
     "yolo": (f"{_HERE}.learned.yolo:YoloDetector", "a YOLO that segments or detects (extra yolo)"),
     "yolo-pose": (f"{_HERE}.learned.yolo_pose:YoloPoseDetector", "a YOLO of poses: every part of a body (extra yolo)"),
     "onnx": (f"{_HERE}.learned.onnx:OnnxDetector", "an exported detector (extra onnx)"),

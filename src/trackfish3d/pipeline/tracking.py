@@ -116,7 +116,7 @@ def taught_on(
     """
     if not is_untaught(detector):
         return detector, []
-    from .teaching import teach  # which needs extras
+    from .again.teaching import teach  # which needs extras
 
     made = teach(recording, detector.settings, films, workers=workers, progress=progress)
     settings = detector.settings.model_copy(update={"weights": made.weights})

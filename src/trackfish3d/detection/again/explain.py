@@ -90,7 +90,7 @@ def touching(blobs: list[Blob], here: Expected) -> NDArray[np.bool_]:
             & (boxes[:, 3] > blob.top)
         )
         if len(near):
-            inside = ellipse_kernels.overlaps(blob.pixels(), here.mean[near], here.cov[near])
+            inside = ellipse_kernels.overlaps(blob.mask, blob.left, blob.top, here.mean[near], here.cov[near])
             out[b, near] = inside > 0.1 * np.minimum(here.area[near], blob.area)
     return out
 

@@ -132,8 +132,9 @@ class BodySearch:
         blobbed = np.zeros(distance.shape, np.bool_)
         for blob in blobs:
             mask_kernels.paint(blob.mask, blob.left - left, blob.top - top, 0, blobbed)
-        owner[(distance > _INNER) & ~blobbed] = 0
-        have = np.flatnonzero(np.bincount(owner.ravel(), minlength=len(bodies) + 1)[1:]).tolist()
+        count = np.zeros(len(bodies), np.int64)
+        body_kernels.only_seen(distance, blobbed, _INNER, owner, count)
+        have = np.flatnonzero(count).tolist()
         return list(zip(have, split_labels(owner, len(bodies), int(left), int(top), self.level, 1), strict=True))
 
 
@@ -156,7 +157,7 @@ def complete(blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance
     for k in narrow:
         body = np.array([facts[name][k] for name in ("u", "v", "angle")] + [0.0, 2 * facts["major"][k], 0.0])
         body[WIDTH] = 2 * _SLIM * appearance.minor
-        value, body = search.fit(Start(body, body, _KNOWN, True))
+        value, body = search.fit(Start(body, body, _KNOWN, False))
         if value >= _PLENTY * body_kernels.area(body):
             out[k] = (search.masks([body], [blobs[k]]) or [blobs[k]])[0]
     return out

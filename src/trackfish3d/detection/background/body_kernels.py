@@ -168,6 +168,20 @@ def lay(body, number, left, top, distance, owner):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
+def only_seen(distance, seen, inner, owner, count):  # type: ignore[no-untyped-def]
+    """Let nobody own pixels of ``owner`` (h, w) that are neither ``seen`` (h, w) nor within ``inner`` of a body.
+
+    ``count`` (K,) gets how many each of the bodies 1..K keeps.
+    """
+    for j in range(owner.shape[0]):
+        for i in range(owner.shape[1]):
+            if distance[j, i] > inner and not seen[j, i]:
+                owner[j, i] = 0
+            elif owner[j, i] > 0:
+                count[owner[j, i] - 1] += 1
+
+
+@njit(cache=True, nogil=True)
 def take(body, taken, within):  # type: ignore[no-untyped-def]
     """Set ``taken`` (H, W) where the squared distance from a body is at most ``within``."""
     height, width = taken.shape

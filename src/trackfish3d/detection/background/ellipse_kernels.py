@@ -19,15 +19,20 @@ def _invert(cov):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def overlaps(pixels, mean, cov):  # type: ignore[no-untyped-def]
-    """How many of ``pixels`` (N, 2) lie inside each ellipse (K,)."""
+def overlaps(mask, left, top, mean, cov):  # type: ignore[no-untyped-def]
+    """How many pixels of a mask (h, w at left, top) lie inside each ellipse (K,)."""
     inverse = _invert(cov)
     out = np.zeros(len(mean), np.int64)
     for k in range(len(mean)):
-        for i in range(len(pixels)):
-            x, y = pixels[i, 0] - mean[k, 0], pixels[i, 1] - mean[k, 1]
-            if inverse[k, 0] * x * x + 2 * inverse[k, 1] * x * y + inverse[k, 2] * y * y <= NEAR:
-                out[k] += 1
+        a, b, c = inverse[k, 0], 2 * inverse[k, 1], inverse[k, 2]
+        reach = np.sqrt(NEAR * max(cov[k, 2], 0.0)) + 1
+        first, last = max(int(mean[k, 1] - reach) - top, 0), min(int(mean[k, 1] + reach) + 2 - top, mask.shape[0])
+        for j in range(first, last):
+            y = j + top - mean[k, 1]
+            for i in range(mask.shape[1]):
+                x = i + left - mean[k, 0]
+                if mask[j, i] and a * x * x + b * x * y + c * y * y <= NEAR:
+                    out[k] += 1
     return out
 
 

@@ -148,7 +148,7 @@ class EllipseTracker:
                 & (self.mean[:, 1] < blob.top + h + reach)
             )
             if len(near):
-                inside = ellipse_kernels.overlaps(blob.pixels(), self.mean[near], self.cov[near])
+                inside = ellipse_kernels.overlaps(blob.mask, blob.left, blob.top, self.mean[near], self.cov[near])
                 out[b, near] = np.where((inside > _PART * self.area[near]) | (inside > _MOST * blob.area), inside, 0)
         self._reach_out(blobs, out)
         return out

@@ -1,4 +1,4 @@
-"""What the network is taught with: cut-outs, animals laid over one another in them, and what it should tell of each cell.
+"""What the network is taught with: cut-outs, animals laid over one another, and what to tell of each cell.
 
 An animal that was seen whole and apart is laid over, or behind, others: whose each cell then is, is known exactly,
 however the second look would have divided the two.
@@ -65,10 +65,10 @@ def _example(lessons: Lessons, wholes: NDArray[np.int64], rng: np.random.Generat
     cells += np.float32(_NOISE) * rng.standard_normal(cells.shape, np.float32)
     way, middled = _middles(owner, _FRAGMENT * lessons.usual)
     x, y = rng.integers(0, SIDE - SHOWN + 1, 2).tolist()
-    window = slice(y, y + SHOWN), slice(x, x + SHOWN)
+    window = (..., slice(y, y + SHOWN), slice(x, x + SHOWN))
     shown = owner[window]
     animal, known = ((shown > 0) & (shown != DOUBTFUL)).astype(np.float32), (shown != DOUBTFUL).astype(np.float32)
-    return cells[:, *window], animal, way[:, *window], known, middled[window]
+    return cells[window], animal, way[window], known, middled[window]
 
 
 def _flipped(cells: Floats, owner: NDArray, rng: np.random.Generator) -> tuple[Floats, NDArray]:

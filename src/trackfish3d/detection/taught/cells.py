@@ -7,20 +7,23 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..background.appearance import Appearance
-
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 MULTIPLE = 8  # cells that a side of the network's input is a multiple of: it halves three times
 CHANNELS = 2
-_WIDTH = 7.0  # cells across an animal
+_WIDTH = 6.0  # cells across an animal
 _LEVELS, _DEVIATIONS = 32.0, 64.0  # levels, and quarters of a standard deviation, that count one
 _MOST = 4.0  # at most
 
 
-def factor_of(appearance: Appearance) -> int:
-    """Pixels a cell's side, by how wide animals are: an ellipse is four of its deviations wide."""
-    return int(np.clip(round(4 * appearance.minor / _WIDTH), 1, 8))
+def factor_of(minor: list[float]) -> int:
+    """Pixels of a cell's side, the same in all views of a recording.
+
+    Parameters
+    ----------
+    minor : deviation across an animal in each view, px; an ellipse is four of them wide.
+    """
+    return int(np.clip(round(4 * float(np.median(minor)) / _WIDTH), 1, 8))
 
 
 def show(grey: Bytes, background: Floats, level: Bytes, box: tuple[int, int, int, int], factor: int) -> Floats:

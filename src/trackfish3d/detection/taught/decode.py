@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from .cells import Floats
 
 _SURE = 0.0  # logit above which a cell is an animal's
-_NEAR = 2.5  # cells from a middle within which votes are for it
+_NEAR = 3.2  # cells from a middle within which votes are for it
 _FAR = 6.0  # cells from it, beyond which they are for nobody
-_LEAST = 0.2  # of an animal's usual area, votes that make a middle
+_LEAST = 0.3  # of an animal's usual area, votes that make a middle
 _BLUR = 1  # cells by which votes are spread to either side
 
 
@@ -22,12 +22,12 @@ def animals(told: Floats, usual: float) -> tuple[NDArray[np.int32], int]:
     usual : area of an animal, cells.
     """
     owner = np.zeros(told.shape[1:], np.int32)
-    count = _count_votes(told, max(_LEAST * usual, 3.0), owner)
+    count = _count_votes(told, _NEAR, max(_LEAST * usual, 3.0), owner)
     return owner, count
 
 
 @njit(cache=True, nogil=True)
-def _count_votes(told, least, owner):  # type: ignore[no-untyped-def]
+def _count_votes(told, near, least, owner):  # type: ignore[no-untyped-def]
     """Find middles, that of most votes first, until too few are left; then each voter is of the nearest."""
     height, width = owner.shape
     votes = np.zeros((height, width), np.float32)
@@ -39,7 +39,7 @@ def _count_votes(told, least, owner):  # type: ignore[no-untyped-def]
                     votes[y, x] += 1.0
     middles = np.empty((64, 2))
     count = 0
-    reach = int(np.ceil(_NEAR))
+    reach = int(np.ceil(near))
     while count < len(middles):
         best, by, bx = 0.0, -1, -1
         for y in range(height):
@@ -56,7 +56,7 @@ def _count_votes(told, least, owner):  # type: ignore[no-untyped-def]
         total, sy, sx = 0.0, 0.0, 0.0
         for b in range(max(by - reach, 0), min(by + reach + 1, height)):
             for a in range(max(bx - reach, 0), min(bx + reach + 1, width)):
-                if (b - by) ** 2 + (a - bx) ** 2 <= _NEAR * _NEAR:
+                if (b - by) ** 2 + (a - bx) ** 2 <= near * near:
                     total, sy, sx = total + votes[b, a], sy + b * votes[b, a], sx + a * votes[b, a]
                     votes[b, a] = 0.0
         if best * 2 < least and total < least:

@@ -15,7 +15,7 @@ from ..background.settings import BackgroundSettings
 from ..background.split import looks_single
 from ..learned.onnx import open_session, require_onnxruntime
 from ..masks.blobs import Blob, split_labels
-from .cells import MULTIPLE, Floats, factor_of, show
+from .cells import MULTIPLE, Floats, show
 from .decode import animals, label_pixels
 
 MADE_BY = "trackfish3d.taught"
@@ -31,7 +31,7 @@ class TaughtSettings(BackgroundSettings):
     )
     pictures: int = Field(160, ge=8, description="pictures of each film that teaching looks at")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of each film, its end, that judges what was taught")
-    steps: int = Field(1500, ge=1, description="steps of teaching, of 16 examples each")
+    steps: int = Field(800, ge=1, description="steps of teaching, of 16 examples each")
     seed: int = Field(0, ge=0, description="of teaching: same seed and lessons, same weights")
 
 
@@ -114,8 +114,7 @@ class Network:
         facts = self._session.get_modelmeta().custom_metadata_map
         if facts.get("made_by") != MADE_BY:
             raise InputError(f"{path}: was not taught by 'trackfish3d detect --detector taught'")
-        self.facts: dict[str, str] = facts
-        self.reach = float(facts["reach"])
+        self.reach, self.factor = float(facts["reach"]), int(facts["factor"])
 
     def tell(self, cells: Floats) -> Floats:
         """Return logit of an animal and the way to its middle, cells, (3, h, w) of what cells show (2, h, w)."""
@@ -141,7 +140,7 @@ class Network:
         blob : what stands out.
         appearance : what animals look like.
         """
-        factor = factor_of(appearance)
+        factor = self.factor
         box = _box(blob, factor)
         owner, count = animals(self.tell(show(grey, background, level, box, factor)), appearance.typical / factor**2)
         if not count:

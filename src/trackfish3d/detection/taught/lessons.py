@@ -11,7 +11,7 @@ from ..background.detector import BackgroundDetector
 from ..base import FrameDetections
 from ..masks import kernels as mask_kernels
 from ..masks.blobs import Blob
-from .cells import CHANNELS, Floats, factor_of, owners, show
+from .cells import CHANNELS, Floats, owners, show
 
 Bytes = NDArray[np.uint8]
 SIDE = 96
@@ -47,7 +47,8 @@ class Lessons:
     def concat(cls, parts: "list[Lessons]") -> "Lessons":
         """Return the lessons of several views together."""
         usual = float(np.mean([p.usual for p in parts]))
-        return cls(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("cells", "owner", "single")), usual)
+        cells, owner, single = (np.concatenate([getattr(p, n) for p in parts]) for n in ("cells", "owner", "single"))
+        return cls(cells, owner, single, usual)
 
     def __len__(self) -> int:
         return len(self.single)
@@ -64,7 +65,9 @@ def stretches_for(video: Video, pictures: int, share: float) -> tuple[list[int],
     """
     border = max(round((1 - share) * video.count), 0)
     early, late = (
-        video.stretch(a, b).sample_numbers(min(max(1, round(pictures * part / _TAKEN)), max(1, (b - a) // STRETCH)), STRETCH)
+        video.stretch(a, b).sample_numbers(
+            min(max(1, round(pictures * part / _TAKEN)), max(1, (b - a) // STRETCH)), STRETCH
+        )
         for a, b, part in ((0, border, 1 - share), (border, video.count, share))
     )
     return early, [border + n for n in late]
@@ -100,7 +103,7 @@ def watch(video: Video, look: SecondLook, start: int) -> "list[tuple[Picture, Fl
     return out
 
 
-def lessons_of(video: Video, look: SecondLook, starts: list[int], seed: list[int]) -> Lessons:
+def lessons_of(video: Video, look: SecondLook, starts: list[int], factor: int, seed: list[int]) -> Lessons:
     """Cut out every animal of the frames taken of stretches.
 
     Parameters
@@ -108,11 +111,11 @@ def lessons_of(video: Video, look: SecondLook, starts: list[int], seed: list[int
     video : the film.
     look : prepared for it, of the background detector.
     starts : first frames of the stretches.
+    factor : pixels of a cell's side.
     seed : of where the cut-outs lie.
     """
     inner = look.inner
     assert isinstance(inner, BackgroundDetector)
-    factor = factor_of(inner.appearance)
     rng = np.random.default_rng(seed)
     cells, owner, single = [], [], []
     for start in starts:
@@ -163,7 +166,7 @@ def _touches(owner: Bytes, k: int) -> bool:
 
 
 def first_look(detector: BackgroundDetector, video: Video, start: int) -> dict[int, FrameDetections]:
-    """What a detector by itself sees in the frames taken of a stretch, by number.
+    """Return what a detector by itself sees in the frames taken of a stretch, by number.
 
     Parameters
     ----------

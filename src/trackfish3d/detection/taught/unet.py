@@ -1,4 +1,4 @@
-"""The network: a U-Net of about 100,000 weights, which tells of each cell whether an animal is there, and its middle."""
+"""The network: a U-Net of about 100,000 weights, which tells each cell's animal by the way to its middle."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ _ALIKE = 0.5  # intersection over union of two masks of one animal
 
 @dataclass
 class Agreement:
-    """How a detector agrees with a second look: ``pictures``, ``animals`` in them, ``seen`` masks, ``alike`` of both."""
+    """How a detector agrees with a second look: ``pictures``, ``animals``, ``seen`` masks, ``alike`` of both."""
 
     pictures: int = 0
     animals: int = 0

@@ -79,7 +79,8 @@ class Layer:
         step = light_step(small.shape)
         difference = small - self.now
         offset = float(np.median(difference[::step, ::step]))
-        return difference - np.float32(offset), offset
+        difference -= np.float32(offset)
+        return difference, offset
 
 
 @dataclass(eq=False)

@@ -270,12 +270,15 @@ class Background:
             self.now,
             self.variance,
         )
-        blocks = tiles.repeat(TILE // BLOCK, 0).repeat(TILE // BLOCK, 1)
-        h, w = self._small.now.shape
-        gains = np.where(blocks[:h, :w], np.float32(0), self._small_gains)
-        now, still = self._small.now, self._small_still
-        now += gains * (glance.blocks - np.float32(glance.offsets[0]) - now)
-        now -= np.float32(1 - self.memory) * (now - still)
+        tile_kernels.follow_blocks(
+            glance.blocks,
+            glance.offsets[0],
+            self._small_still,
+            self._small_gains,
+            1 - self.memory,
+            tiles,
+            self._small.now,
+        )
         self._last = None
 
     def drift(self, picture: Picture, taken: NDArray[np.bool_], rate: float, slow_rate: float) -> None:

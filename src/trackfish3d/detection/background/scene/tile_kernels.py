@@ -178,6 +178,20 @@ def levels(plane, background, offset, variance, noise, colour, side, spans, out)
                 into[i] = whole[i]
 
 
+@njit(cache=True, nogil=True)
+def follow_blocks(blocks, offset, still, gains, forget, tiles, now):  # type: ignore[no-untyped-def]
+    """One step of the small picture's filter: ``now`` (h, w) learns from ``blocks`` where no animal is in its tile.
+
+    ``gains`` (h, w) of the filter; ``forget`` is the share of the ripple that is lost a frame.
+    """
+    shift, lost = np.float32(offset), np.float32(forget)
+    for j in range(now.shape[0]):
+        for i in range(now.shape[1]):
+            gain = np.float32(0.0) if tiles[j // _PER_TILE, i // _PER_TILE] else gains[j, i]
+            seen = now[j, i] + gain * (blocks[j, i] - shift - now[j, i])
+            now[j, i] = seen - lost * (seen - still[j, i])
+
+
 @njit(cache=True, nogil=True, fastmath=True)
 def follow(plane, offset, still, ripple, noise, gains, keep, taken, state, background, variance):  # type: ignore[no-untyped-def]
     """One step of a Kalman filter at every pixel: learn from free pixels, and predict the next picture's.

@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import InputError
-from ..core.files import atomic_path, claim_folder, inside, read_json, remove_folder, write_json
-from ..core.progress import TaskProgress, of_task, silent_tasks
-from ..detection.again.expected import Expected, expect
-from ..detection.again.look import SecondLook
-from ..detection.background.detector import BackgroundDetector
-from ..detection.background.settings import BackgroundSettings
-from ..detection.learned.onnx import require_onnxruntime
-from ..detection.learned.torch_glue import require_torch
-from ..detection.pipeline import WORK, detections_of, see_films
-from ..detection.taught.detector import MADE_BY, Network, TaughtDetector, TaughtSettings
-from ..detection.taught.lessons import Lessons, first_look, lessons_of, stretches_for, watch
-from ..detection.taught.onnx_file import write_network
-from ..detection.taught.verdict import Agreement, Verdict
-from ..media.video import Video
-from ..methods.registry import DEFAULT_METHOD, make_method
-from ..recordings import Detections, Recording, Tracks
+from ...core.errors import InputError
+from ...core.files import atomic_path, claim_folder, inside, read_json, remove_folder, write_json
+from ...core.progress import TaskProgress, of_task, silent_tasks
+from ...detection.again.expected import Expected, expect
+from ...detection.again.look import SecondLook
+from ...detection.background.detector import BackgroundDetector
+from ...detection.background.settings import BackgroundSettings
+from ...detection.learned.onnx import require_onnxruntime
+from ...detection.learned.torch_glue import require_torch
+from ...detection.pipeline import WORK, detections_of, see_films
+from ...detection.taught.cells import factor_of
+from ...detection.taught.detector import MADE_BY, Network, TaughtDetector, TaughtSettings
+from ...detection.taught.lessons import Lessons, first_look, lessons_of, stretches_for, watch
+from ...detection.taught.onnx_file import write_network
+from ...detection.taught.verdict import Agreement, Verdict
+from ...media.video import Video
+from ...methods.registry import DEFAULT_METHOD, make_method
+from ...recordings import Detections, Recording, Tracks
 
 FOLDER, WEIGHTS, SAID = "taught", "weights.onnx", "taught.json"
 _STATE = "state.safetensors"
@@ -73,17 +74,18 @@ def teach(
     claim_folder(folder)
     tell = progress or silent_tasks
     looks = _looks(recording, settings, videos, folder, workers, tell)
-    lessons = _lessons(looks, settings, videos, folder, stamp, tell)
+    factor = _prepare(looks, videos, tell)
+    lessons = _lessons(looks, settings, videos, folder, stamp, factor, tell)
     if len(lessons) < _FEWEST:
         raise InputError(
             f"{recording.folder}: only {len(lessons)} animals were told apart by a second look, too few to teach; use "
             "--detector background"
         )
-    from ..detection.taught.fit import fit
-    from ..detection.taught.unet import REACH
+    from ...detection.taught.fit import fit
+    from ...detection.taught.unet import REACH
 
     weights = fit(lessons, settings.steps, settings.seed, folder / _STATE, stamp, of_task(tell, TEACH))
-    facts = {"made_by": MADE_BY, "reach": str(REACH)}
+    facts = {"made_by": MADE_BY, "reach": str(REACH), "factor": str(factor)}
     with atomic_path(folder / WEIGHTS) as temporary:
         temporary.write_bytes(write_network(weights, facts))
     verdict = _judge(looks, settings, videos, folder / WEIGHTS, tell)
@@ -97,7 +99,7 @@ def teach(
 
 
 def _stamp(settings: TaughtSettings, videos: Mapping[str, Video]) -> str:
-    """What teaching depends on: settings and films."""
+    """Return a digest of settings and films."""
     values = settings.model_dump(mode="json", exclude={"weights"})
     text = json.dumps([values, {name: video.stamp for name, video in videos.items()}], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -134,7 +136,7 @@ def _tracked(
     workers: int | None,
     progress: TaskProgress,
 ) -> tuple[Detections, Tracks]:
-    """Detections and tracks of a recording, or those of a first look."""
+    """Return detections and tracks of a recording, or those of a first look."""
     there = [(recording.folder / name).is_file() for name in ("detections.parquet", "tracks.parquet")]
     if all(there):
         return recording.detections, recording.tracks
@@ -146,24 +148,40 @@ def _tracked(
     return found, make_method(DEFAULT_METHOD, {}).track(recording.rig, found, recording.fps).tracks
 
 
+def _prepare(looks: Mapping[str, SecondLook], videos: Mapping[str, Video], progress: TaskProgress) -> int:
+    """Learn what every film shows without animals, and how large they are; returns pixels of a cell's side."""
+    minor = []
+    for k, (name, look) in enumerate(looks.items()):
+        progress("backgrounds", k, len(looks))
+        look.prepare(videos[name])
+        minor.append(_inner(look).appearance.minor)
+    progress("backgrounds", len(looks), len(looks))
+    return factor_of(minor)
+
+
+def _inner(look: SecondLook) -> BackgroundDetector:
+    assert isinstance(look.inner, BackgroundDetector)
+    return look.inner
+
+
 def _lessons(
     looks: Mapping[str, SecondLook],
     settings: TaughtSettings,
     videos: Mapping[str, Video],
     folder: Path,
     stamp: str,
+    factor: int,
     progress: TaskProgress,
 ) -> Lessons:
-    """What all films teach; those of a camera are kept until the end, so that a stop costs one camera at most."""
+    """Cut out what all films teach; what one has taught is kept until the end: a stop costs one camera at most."""
     parts = []
     for c, (name, look) in enumerate(looks.items()):
         progress(name, 0, 1)
-        look.prepare(videos[name])
         path = folder / _kept(name)
         part = _read(path, stamp)
         if part is None:
             starts = stretches_for(videos[name], settings.pictures, settings.held_out)[0]
-            part = lessons_of(videos[name], look, starts, [settings.seed, c])
+            part = lessons_of(videos[name], look, starts, factor, [settings.seed, c])
             with atomic_path(path) as temporary, temporary.open("wb") as file:
                 np.savez(file, stamp=np.array(stamp), **vars(part))
         parts.append(part)
@@ -200,8 +218,7 @@ def _judge(
     for k, (name, look) in enumerate(looks.items()):
         video = videos[name]
         progress("judging", k, len(looks))
-        inner = look.inner
-        assert isinstance(inner, BackgroundDetector)
+        inner = _inner(look)
         for start in stretches_for(video, settings.pictures, settings.held_out)[1]:
             looked = {p.number: seen for p, _, _, seen in watch(video, look, start)}
             for agreement, detector in (
