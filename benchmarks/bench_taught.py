@@ -1,7 +1,7 @@
 """The taught detector beside the background detector, on films of schools that were drawn: masks and CPU time.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_taught.py --out docs/results/film [--work FOLDER] [--schools NAMES]
-        [--frames 100] [--steps 800] [--seed 0]
+        [--frames 100] [--steps 1200] [--seed 0]
 
 Each school teaches a network of its own, from its films alone, and the end of the films is held back: only there are
 masks compared. Schools are named as in bench_film.py; one that is not run again keeps what taught.json holds.
@@ -26,7 +26,7 @@ from film_schools import Filmed, Seen, compare, filmed, prepared
 from trackfish3d.core.files import read_json, write_json
 from trackfish3d.detection.background.detector import BackgroundDetector
 from trackfish3d.detection.base import Detector
-from trackfish3d.detection.taught.detector import Network, TaughtDetector, TaughtSettings
+from trackfish3d.detection.taught.taught_detector import Network, TaughtDetector, TaughtSettings
 from trackfish3d.pipeline.again.teaching import FOLDER, SAID, teach
 
 HEAD = """# A detector taught by second looks, beside its teacher

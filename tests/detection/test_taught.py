@@ -12,8 +12,8 @@ from trackfish3d.detection.masks.blobs import Blob
 from trackfish3d.detection.masks.outlines import blob_from_mask, overlap
 from trackfish3d.detection.registry import make_detector
 from trackfish3d.detection.taught import cells, decode
-from trackfish3d.detection.taught.batches import SHOWN, Batch, make_batch
 from trackfish3d.detection.taught.lessons import DOUBTFUL, SIDE, Lessons
+from trackfish3d.detection.taught.mixing import SHOWN, Batch, make_batch
 from trackfish3d.detection.taught.verdict import Agreement, Verdict
 
 from .worlds import ellipse
@@ -170,8 +170,8 @@ def test_the_file_is_the_network_and_small() -> None:
 
 def test_a_file_that_was_not_taught_here_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    from trackfish3d.detection.taught.detector import Network
     from trackfish3d.detection.taught.onnx_file import write_network
+    from trackfish3d.detection.taught.taught_detector import Network
 
     zeros = {"head.weight": np.zeros((3, 2, 1, 1), np.float32), "head.bias": np.zeros(3, np.float32)}
     empty = {

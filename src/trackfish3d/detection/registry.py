@@ -12,7 +12,7 @@ _HERE = "trackfish3d.detection"
 _DETECTORS: dict[str, tuple[str, str]] = {
     "background": (f"{_HERE}.background.detector:BackgroundDetector", "what differs from a static camera's background"),
     "taught": (
-        f"{_HERE}.taught.detector:TaughtDetector",
+        f"{_HERE}.taught.taught_detector:TaughtDetector",
         "a small network taught on the recording itself (extras learn, onnx)",
     ),
     "yolo": (f"{_HERE}.learned.yolo:YoloDetector", "a YOLO that segments or detects (extra yolo)"),

@@ -25,6 +25,7 @@ _INNER = 0.45  # squared distance up to which all pixels are the body's: lens an
 _NEAR = 1.5  # squared distance up to which those of a blob are
 _SIDES = (0.0, -0.7, 0.7)  # half widths aside of a blob at which the search begins: either flank may be the seen one
 _NARROW = 0.9  # of the usual width, below which a blob is taken for a part of an animal
+_FLANK = 0.7  # of the usual width, below which a blob may be one flank of an animal
 _SLIM = 0.85  # of the usual width, which is then laid over it
 _FRESH = np.array(
     [3.0, 8.0, 0.3, 0.0, 0.0]
@@ -157,7 +158,8 @@ def complete(blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance
     for k in narrow:
         body = np.array([facts[name][k] for name in ("u", "v", "angle")] + [0.0, 2 * facts["major"][k], 0.0])
         body[WIDTH] = 2 * _SLIM * appearance.minor
-        value, body = search.fit(Start(body, body, _KNOWN, False))
+        flank = facts["minor"][k] < _FLANK * appearance.minor  # either may be the seen one
+        value, body = search.fit(Start(body, body, _KNOWN, bool(flank)))
         if value >= _PLENTY * body_kernels.area(body):
             out[k] = (search.masks([body], [blobs[k]]) or [blobs[k]])[0]
     return out

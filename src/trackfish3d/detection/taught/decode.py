@@ -9,7 +9,7 @@ from .cells import Floats
 _SURE = 0.0  # logit above which a cell is an animal's
 _NEAR = 3.2  # cells from a middle within which votes are for it
 _FAR = 6.0  # cells from it, beyond which they are for nobody
-_LEAST = 0.3  # of an animal's usual area, votes that make a middle
+_LEAST = 0.4  # of an animal's usual area, votes that make a middle
 _BLUR = 1  # cells by which votes are spread to either side
 
 

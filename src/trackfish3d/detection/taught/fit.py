@@ -11,8 +11,8 @@ from safetensors.numpy import load_file, save_file
 from ...core.files import atomic_path
 from ...core.progress import Progress
 from ..learned.torch_glue import use_threads
-from .batches import Batch, make_batch
 from .lessons import Lessons
+from .mixing import Batch, make_batch
 from .unet import REACH, UNet
 
 _BATCH = 16

@@ -20,9 +20,9 @@ from ...detection.learned.onnx import require_onnxruntime
 from ...detection.learned.torch_glue import require_torch
 from ...detection.pipeline import WORK, detections_of, see_films
 from ...detection.taught.cells import factor_of
-from ...detection.taught.detector import MADE_BY, Network, TaughtDetector, TaughtSettings
 from ...detection.taught.lessons import Lessons, first_look, lessons_of, stretches_for, watch
 from ...detection.taught.onnx_file import write_network
+from ...detection.taught.taught_detector import MADE_BY, Network, TaughtDetector, TaughtSettings
 from ...detection.taught.verdict import Agreement, Verdict
 from ...media.video import Video
 from ...methods.registry import DEFAULT_METHOD, make_method

@@ -20,7 +20,7 @@ from .decode import animals, label_pixels
 
 MADE_BY = "trackfish3d.taught"
 _MARGIN = 4  # cells around a blob that the network sees too
-_FEW = 0.25  # typical areas below which a piece is nobody's
+_FEW = 0.35  # typical areas below which a piece is nobody's
 
 
 class TaughtSettings(BackgroundSettings):
@@ -31,7 +31,7 @@ class TaughtSettings(BackgroundSettings):
     )
     pictures: int = Field(160, ge=8, description="pictures of each film that teaching looks at")
     held_out: float = Field(0.2, gt=0, lt=1, description="share of each film, its end, that judges what was taught")
-    steps: int = Field(800, ge=1, description="steps of teaching, of 16 examples each")
+    steps: int = Field(1200, ge=1, description="steps of teaching, of 16 examples each")
     seed: int = Field(0, ge=0, description="of teaching: same seed and lessons, same weights")
 
 
