@@ -121,6 +121,48 @@ def test_a_recording_is_no_calibration_file_and_is_refused_before_anything_is_co
 
 
 @pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "bogus"), "unknown calibration format 'bogus'"),
+        (("--to", "aquacal"), "new.toml: format aquacal can only be read"),
+        (("--new-recording", "."), "exists already"),
+    ],
+)
+def test_what_could_not_be_written_is_refused_before_anything_is_computed(
+    nudged, tmp_path, capsys, monkeypatch, options, words
+):
+    monkeypatch.setattr("trackfish3d.cli.inputs.refine.refine", None)
+    assert run("refine", nudged.folder, "--out", tmp_path / "new.toml", *options) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_tracks_told_of_each_parameter_is_said_and_drawn(nudged, tmp_path, capsys):
+    from trackfish3d.plot import refinement
+
+    found = tf.refine(nudged, readout=True, rounds=1)
+    parameters = {(p.whose, p.what): p for p in found.parameters}
+    assert len(parameters) == 3 * 7 + 2 * 3  # turn, place, readout of each; clock, rate and lean of all but the first
+    clock = parameters["cam1", "clock"]
+    assert clock.sigma == pytest.approx(found.cameras[1].clock_sigma_frames)
+    assert clock.told > 0.99
+    rate = parameters["cam2", "clock's rate"]
+    assert rate.sigma == pytest.approx(found.cameras[2].clock_sigma_ppm)
+    lines = found.lines()
+    assert f"ppm, rows read within {found.cameras[1].readout_frames:.3f} +- " in lines[2]
+    hardly = [p for p in found.parameters if p.told < 0.5]
+    assert any("hardly told" in line for line in lines) == bool(hardly)
+    assert all(f"{p.what} of {p.whose}" in lines[-1] for p in hardly)
+    water = replace(found, index=(1.33, 1.34, 0.002)).lines()
+    assert "water: refractive index 1.3300 before, 1.3400 +- 0.0020 after" in water
+    plain = found.to_dict()["parameters"]
+    assert [p["told"] for p in plain] == [p.told for p in found.parameters]
+    table = refinement(found, np.zeros(3)).axes[1]
+    assert {t.get_text() for t in table.get_yticklabels()} == {p.what for p in found.parameters}
+    assert len(table.texts) == len(parameters)
+
+
+@pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"frames": 30, "animals": 1}, "too few tracks"),

@@ -1,6 +1,7 @@
 """Better cameras, clocks and water from a recording's own animals, in one call."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -203,15 +204,32 @@ def write_refinement(found: Refinement, recording: Source, out: Path, format: st
     return numbers, picture
 
 
-def refuse_old(recording: Source, out: Path, cameras: Path | None = None) -> None:
-    """Refuse, before anything is computed, to write over the calibration that is refined, or in place of a recording.
+def refuse_old(
+    recording: Source,
+    out: Path,
+    cameras: Path | None = None,
+    format: str = "trackfish3d",
+    new_recording: Path | None = None,
+) -> None:
+    """Refuse, before anything is computed, what could not be written afterwards; the old calibration stays.
 
     Parameters
     ----------
     recording : what is refined.
     out : calibration file to write.
     cameras : calibration that is refined instead of the recording's own.
+    format : of the calibration to write.
+    new_recording : folder to make; it must not exist.
     """
+    rig = rig_to_refine(recording, cameras)
+    with TemporaryDirectory() as folder:
+        trial = Path(folder) / out.name
+        try:
+            write_calibration(rig, trial, format)
+        except InputError as error:
+            raise InputError(str(error).replace(str(trial), str(out))) from None
+    if new_recording is not None:
+        _must_be_new(new_recording)
     if (out / "recording.toml").exists():
         raise InputError(f"{out}: is a recording; give --out the name of a file, as in {out / 'refined.toml'}")
     old = [open_recording(recording).folder / "cameras.toml", *([] if cameras is None else [cameras])]

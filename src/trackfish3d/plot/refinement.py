@@ -1,4 +1,4 @@
-"""What a refinement changed: by how much held-out sights are missed, and where each camera now sees the animals."""
+"""What a refinement changed: errors of held-out sights, what tracks told, where each camera now sees the animals."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +13,7 @@ _GRID = 7
 
 @plain_text
 def refinement(found: Refinement, middle: np.ndarray) -> Figure:
-    """Draw errors of held-out sights before and after, and how far each picture moves.
+    """Draw errors of held-out sights before and after, what was told of each parameter, how far each picture moves.
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def refinement(found: Refinement, middle: np.ndarray) -> Figure:
     middle : (3,) of the animals, world units.
     """
     count = len(found.old)
-    figure = Figure(figsize=(4 + 3.2 * count, 3.4), layout="constrained")
-    axes = figure.subplots(1, count + 1)
+    figure = Figure(figsize=(8 + 3.2 * count, 3.4), layout="constrained")
+    axes = figure.subplots(1, count + 2)
     place = np.arange(count)
     axes[0].bar(place - 0.2, [c.before_px for c in found.cameras], 0.4, label="before", color="0.65")
     axes[0].bar(place + 0.2, [c.after_px for c in found.cameras], 0.4, label="after", color="#0072b2")
@@ -30,8 +30,24 @@ def refinement(found: Refinement, middle: np.ndarray) -> Figure:
     axes[0].set_ylabel("error of held-out sights, px (median)")
     axes[0].legend(frameon=False)
     for k, (a, b) in enumerate(zip(found.old, found.rig, strict=True)):
-        _moves(axes[k + 1], a, b, middle)
+        _moves(axes[k + 2], a, b, middle)
+    _told(axes[1], found)
     return figure
+
+
+def _told(axis: Axes, found: Refinement) -> None:
+    """Share of the variance beforehand that the tracks took away, a row a parameter and a column a camera or water."""
+    whose = list(dict.fromkeys(p.whose for p in found.parameters))
+    what = list(dict.fromkeys(p.what for p in found.parameters))
+    share = np.full((len(what), len(whose)), np.nan)
+    for p in found.parameters:
+        share[what.index(p.what), whose.index(p.whose)] = 100 * p.told
+    axis.imshow(share, vmin=0, vmax=100, cmap="RdYlGn", aspect="auto")
+    for row, column in zip(*np.nonzero(np.isfinite(share)), strict=True):
+        axis.text(column, row, f"{share[row, column]:.0f}", ha="center", va="center", fontsize=7)
+    axis.set_xticks(range(len(whose)), whose, fontsize=7, parse_math=False)
+    axis.set_yticks(range(len(what)), what, fontsize=7, parse_math=False)
+    axis.set_title("told by the tracks, %; empty: held", fontsize=9)
 
 
 def _moves(axis: Axes, old: Camera, new: Camera, middle: np.ndarray) -> None:

@@ -56,8 +56,9 @@ class Settled:
     """The outcome.
 
     ``rigged`` what was adjusted; ``sight_camera`` (N,) camera of each sight, ``error`` (N, 2) px, ``weight`` (N,) in
-    0..1; ``noise`` (C,) px of each camera; ``covariance`` (M, M) of what was free, from data and prior; ``places``
-    (C, SHARED) and ``plane_places`` (Q, 3) say which row is whose; ``rounds`` steps.
+    0..1; ``noise`` (C,) px of each camera; ``covariance`` (M, M) of what was free, from data and prior, whose standard
+    deviations were ``beforehand`` (M,); ``places`` (C, SHARED) and ``plane_places`` (Q, 3) say which row is whose, and
+    ``index`` that of the water's index, -1 where it was held; ``rounds`` steps.
     """
 
     rigged: Rigged
@@ -66,8 +67,10 @@ class Settled:
     weight: Array
     noise: Array
     covariance: Array
+    beforehand: Array
     places: NDArray[np.int64]
     plane_places: NDArray[np.int64]
+    index: int
     rounds: int
 
 
@@ -337,7 +340,9 @@ def settle(start: Rigged, prior: Prior, sights: Sights, bend: float, most_rounds
         weight,
         bundle.noise,
         bundle.covariance(rigged),
+        bundle.precision**-0.5,
         bundle.places,
         bundle.plane_places,
+        bundle.index,
         rounds,
     )

@@ -14,6 +14,7 @@ from .adjustment import Freedom, RefusedError, Setup, adjust_pieces, missed
 from .bundle import POSE, WATER, Settled
 from .coarse import coarse_offsets
 from .kernels import CLOCK
+from .observability import parameters_of
 from .outcome import CameraChange, Refinement
 from .rigs import moved_state, rig_of, similarity, state_of
 from .sights import Pieces, collect, retime, spread
@@ -299,19 +300,22 @@ def _changes(
         mine = camera == c
         changes.append(
             CameraChange(
-                a.name,
-                float(np.linalg.norm(b.centre - a.centre)),
-                float(np.linalg.norm(sigma[done.places[c, POSE + 3 : WATER]])),
-                float(np.degrees(np.arccos(np.clip((np.trace(b.R @ a.R.T) - 1) / 2, -1, 1)))),
-                float(np.degrees(np.linalg.norm(sigma[done.places[c, POSE : POSE + 3]]))),
-                float(np.sqrt(np.nanmean((shift**2).sum(1)))),
-                float(100 * (b.K[0, 0] / a.K[0, 0] - 1)),
-                float(setup.clock[c, 0] - setup.middle[c]),
-                float(sigma[done.places[c, CLOCK]]),
-                float(1e6 * (setup.clock[c, 1] - 1)),
-                float(np.median(old_px[mine])) if mine.any() else np.nan,
-                float(np.median(new_px[mine])) if mine.any() else np.nan,
-                poses[6 * c : 6 * c + 6, 6 * c : 6 * c + 6],
+                name=a.name,
+                moved=float(np.linalg.norm(b.centre - a.centre)),
+                moved_sigma=float(np.linalg.norm(sigma[done.places[c, POSE + 3 : WATER]])),
+                turned_deg=float(np.degrees(np.arccos(np.clip((np.trace(b.R @ a.R.T) - 1) / 2, -1, 1)))),
+                turned_sigma_deg=float(np.degrees(np.linalg.norm(sigma[done.places[c, POSE : POSE + 3]]))),
+                shifted_px=float(np.sqrt(np.nanmean((shift**2).sum(1)))),
+                focal_percent=float(100 * (b.K[0, 0] / a.K[0, 0] - 1)),
+                clock_frames=float(setup.clock[c, 0] - setup.middle[c]),
+                clock_sigma_frames=float(sigma[done.places[c, CLOCK]]),
+                clock_ppm=float(1e6 * (setup.clock[c, 1] - 1)),
+                clock_sigma_ppm=float(1e6 * sigma[done.places[c, CLOCK + 1]]),
+                readout_frames=float(setup.clock[c, 2]),
+                readout_sigma_frames=float(sigma[done.places[c, CLOCK + 2]]),
+                before_px=float(np.median(old_px[mine])) if mine.any() else np.nan,
+                after_px=float(np.median(new_px[mine])) if mine.any() else np.nan,
+                covariance=poses[6 * c : 6 * c + 6, 6 * c : 6 * c + 6],
             )
         )
     return changes
@@ -352,21 +356,24 @@ def _judge(
     if wrong is not None:
         accepted, why = False, wrong
     why = f"{why} ({certainty:.1f} standard errors better)" if accepted else f"the old cameras stay: {why}"
+    index = (start.state.n_water, setup.state.n_water, float(sigma[done.index])) if done.index >= 0 else None
     return Refinement(
-        new,
-        accepted,
-        why,
-        before,
-        after,
-        certainty,
-        tuple(changes),
-        planes,
-        tuple(told),
-        tuple(held),
-        len(pieces.sights.camera),
-        rounds,
-        rig.units,
-        poses,
-        rig,
-        fps,
+        rig=new,
+        accepted=accepted,
+        why=why,
+        before_px=before,
+        after_px=after,
+        certainty=certainty,
+        cameras=tuple(changes),
+        water=planes,
+        index=index,
+        told=tuple(told),
+        held=tuple(held),
+        parameters=parameters_of(done, rig.names),
+        sights=len(pieces.sights.camera),
+        rounds=rounds,
+        units=rig.units,
+        covariance=poses,
+        old=rig,
+        fps=fps,
     )

@@ -72,7 +72,7 @@ def command(
     """
     console = Console(width=120, highlight=False, markup=False, soft_wrap=True, emoji=False)
     source = Recording.open(recording)
-    refuse_old(source, out, cameras)
+    refuse_old(source, out, cameras, to, new_recording)
     if started is not None and window is None:
         raise InputError("--started goes with --window, which looks for moments at which cameras were moved")
     if window is not None:
