@@ -70,16 +70,17 @@ def test_a_lock_is_not_written_through_a_link(tmp_path):
 def test_ctrl_c_while_workers_begin_shows_no_traceback(tmp_path):
     """They would be in the middle of an import; the parent alone decides."""
     (tmp_path / "heavy.py").write_text(
-        "import multiprocessing, pathlib, time\n"
-        "if multiprocessing.parent_process():\n"
+        "import os, pathlib, time\n"
+        "if 'WORKER' in os.environ:\n"
         "    pathlib.Path('importing').touch()\n"
         "    time.sleep(60)\n"
         "def begin(): pass\n"
     )
     code = """
-import signal, sys, time
+import os, signal, sys, time
 sys.path.insert(0, ".")
 import heavy
+os.environ["WORKER"] = "1"  # seen by those that are started from here
 from trackfish3d.core.parallel import stop_workers, worker_pool
 signal.signal(signal.SIGINT, signal.default_int_handler)
 with worker_pool(1, heavy.begin) as pool:
@@ -96,6 +97,7 @@ with worker_pool(1, heavy.begin) as pool:
         if (tmp_path / "importing").exists():
             break
         time.sleep(0.1)
+    assert (tmp_path / "importing").exists()
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=50)
     assert out == "KeyboardInterrupt\n"
