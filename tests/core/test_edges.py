@@ -179,6 +179,12 @@ def test_a_disk_that_takes_no_more_is_named_by_the_file(tmp_path, message):
     assert caught.value.filename == "other.csv"
 
 
+@pytest.mark.parametrize("words", [("--debug", "track"), ("track", "--debug")])
+def test_debug_shows_the_traceback_wherever_it_stands(tmp_path, words):
+    with pytest.raises(InputError, match="is not a folder"):
+        main([*words, str(tmp_path / "nowhere")])
+
+
 def test_a_lock_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")

@@ -69,6 +69,7 @@ def test_fast_starts_come_with_their_sigmas(tmp_path):
     recording, found, onset = bolting(tmp_path / "r")
     drawn = contents(build_report(recording, recording.tracks))["behaviour"]["starts"]
     assert drawn["total"] == found.starts.num_rows == len(onset)
+    assert drawn["fps"] == 200  # as analysed: the recording may not know its rate
     assert drawn["profile"]["shape"] == [len(onset), 31, 1]
     for start in drawn["each"]:
         assert abs(start["onset"] - onset[start["track"]]) <= 1

@@ -118,6 +118,8 @@ def _notes() -> Iterator[None]:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake becomes one line on standard error and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
+    traced = "--debug" in arguments
+    arguments = [a for a in arguments if a != "--debug"]  # after a command too, where a user adds it
     try:
         with _notes():
             code = app(args=arguments, prog_name="trackfish3d", standalone_mode=False)
@@ -128,7 +130,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(error.exit_code)
     except TrackFishError as error:
-        if "--debug" in arguments:
+        if traced:
             raise
         _say(str(error))
         sys.exit(2)
@@ -139,7 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (OSError, MemoryError) as error:  # what the system refuses: a full disk, no permission, no memory
-        if "--debug" in arguments:
+        if traced:
             raise
         _say(_refused(error))
         sys.exit(2)

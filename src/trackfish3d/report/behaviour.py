@@ -79,6 +79,7 @@ def _starts(found: Behaviour) -> dict[str, Any]:
     }
     return {
         "total": found.starts.num_rows,
+        "fps": rounded(found.plan.fps),
         "stimulus": found.plan.settings.stimulus,
         "before": BEFORE,
         "each": [

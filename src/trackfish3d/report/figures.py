@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..core.reading.limits import FASTEST
+
 VERSION = 1
 _BYTES = {"u8": 1, "u16": 2, "u32": 4, "i32": 4, "f32": 4, "f64": 8}
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -141,9 +143,13 @@ class Start(Strict):
 
 
 class Starts(Strict):
-    """``total`` fast starts, and the speeds of ``each`` (E starts, P frames, ``before`` of them before the onset)."""
+    """``total`` fast starts, and the speeds of ``each`` (E starts, P frames, ``before`` of them before the onset).
+
+    ``fps`` is the rate that they were analysed with, which the recording may not know.
+    """
 
     total: Annotated[int, Field(ge=0, le=2**53)]
+    fps: Annotated[float, Field(gt=0, le=FASTEST)] | None = None
     stimulus: Frame | None
     before: Annotated[int, Field(ge=0, le=1000)]
     each: Annotated[list[Start], Field(max_length=1000)]

@@ -35,8 +35,9 @@ export function startFastStarts() {
     for (const t of ticks(0, high, 4)) context.fillText(short(t), EDGE.left - 5, Y(t, height));
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
-    const seconds = [-starts.before / report.fps, (P - 1 - starts.before) / report.fps];
-    for (const t of ticks(...seconds, 5)) context.fillText(short(t), X(t * report.fps + starts.before, width), height - 18);
+    const fps = starts.fps || report.fps;
+    const seconds = [-starts.before / fps, (P - 1 - starts.before) / fps];
+    for (const t of ticks(...seconds, 5)) context.fillText(short(t), X(t * fps + starts.before, width), height - 18);
     context.fillText("s after the onset", (EDGE.left + width) / 2, height - 4);
     context.fillRect(X(starts.before, width), EDGE.top, 1, height - EDGE.top - EDGE.bottom);
     starts.each.forEach((start, e) => {
