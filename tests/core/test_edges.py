@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,6 +195,32 @@ def test_a_lock_that_cannot_be_written_is_named(tmp_path, monkeypatch):
         pass
     assert caught.value.filename == str(tmp_path / LOCK)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def tracked(tmp_path_factory) -> Path:
+    """A recording with tracks."""
+    recording = tf.simulate(tmp_path_factory.mktemp("tracked") / "rec", fish=2, frames=30)
+    tf.track(recording).save(recording)
+    return recording.folder
+
+
+def test_a_name_that_no_disk_takes_is_one_line(tracked, tmp_path, capsys):
+    for out in (tmp_path / ("n" * 300 + ".csv"), tracked / "tracks.csv" / "t.csv"):
+        assert run("export", tracked, "--format", "csv", "--out", out) == 2
+        said = capsys.readouterr().err.strip()
+        assert "\n" not in said
+        assert said.startswith(f"trackfish3d: {out}: ")
+
+
+def test_figures_of_an_unusual_unit_reach_the_report(tracked, capsys):
+    path = tracked / "cameras.toml"
+    path.write_text(re.sub(r'units = ".*"', 'units = "[/x] $bad{$"', path.read_text()))
+    assert run("analyse", tracked) == 0
+    assert run("report", tracked) == 0
+    page = (tracked / "report.html").read_text()
+    assert '"behaviour":null' not in page.replace(" ", "")
+    assert "analyse" not in capsys.readouterr().err
 
 
 def test_escape_characters_in_names_reach_no_terminal(tmp_path, capsys):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import trackfish3d as tf
+from trackfish3d.methods.joint.long.outcome import Totals
 from trackfish3d.methods.joint.long.roster import Roster, names_of
 from trackfish3d.methods.joint.long.windows import Piece
 from trackfish3d.recordings import Recording, Tracks
@@ -72,6 +73,14 @@ def test_nobody_comes_back_where_their_number_varies_or_the_scene_is_said_to_be_
     steady = pieces((0, END, 0.0), (0, 700, 5.0), (790, END, 5.0))
     assert len(names_of(steady, "auto").returns) == 1
     assert names_of(steady, "open").returns == ()
+
+
+def test_which_scene_was_assumed_is_said():
+    crossed, closed = Totals(inner=6, at_border=5), Totals()
+    assert "come and go: 5 of 6" in " ".join(crossed.notes(0, "auto", None))
+    assert "no animal was taken to leave" in " ".join(closed.notes(0, "auto", None))
+    for scene in ("open", "closed"):  # whoever said it knows it
+        assert crossed.notes(0, scene, None) == closed.notes(0, scene, None) == []
 
 
 def test_an_animal_that_two_tracks_had_for_a_moment_is_there_once():

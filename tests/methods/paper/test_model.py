@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from trackfish3d.methods.paper.batches import affinity  # noqa: E402
+from trackfish3d.methods.paper.checkpoint import save_model  # noqa: E402
 from trackfish3d.methods.paper.losses import association_loss, contrastive_loss, temporal_loss  # noqa: E402
 from trackfish3d.methods.paper.network import Layer, Rope2d, TrackFishNet  # noqa: E402
 from trackfish3d.methods.paper.settings import GroupingSettings, ModelSettings  # noqa: E402
@@ -144,3 +145,11 @@ def test_only_recipe_paper_has_the_papers_thresholds():
     assert (fast.threshold, fast.min_cosine, fast.min_probability) == (0.6, -1, 0)
     one = fast_recipe(grouping={"min_cosine": 0.2}).grouping
     assert (one.threshold, one.min_cosine, one.min_probability) == (0.6, 0.2, 0)
+
+
+def test_the_same_network_gives_the_same_bytes(tmp_path):
+    """What safetensors writes before the numbers changes its order from one write to the next."""
+    net = TrackFishNet(ModelSettings())
+    for name in "abcdefgh":
+        save_model(net, tmp_path / f"{name}.safetensors", 3, recipe="fast", seed=1)
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
