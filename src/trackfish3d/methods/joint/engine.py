@@ -15,10 +15,10 @@ from .bodies.extent import inside, learn_bodies, predict_bodies
 from .bodies.kind import VISIBLE
 from .confirmation import duplicates, explain
 from .cues import chances, typical_size
-from .hypotheses import add_pair_odds, hypotheses
+from .hypotheses import add_pair_odds, best_each, hypotheses
 from .initiation import Birth, initiate
 from .kernels import FLIGHT_SCALE, FLIGHT_SHARE, add_dart, correct, look
-from .live_tracks import FrameLog, LiveTracks
+from .live_tracks import FrameLog, Life, LiveTracks, Memory, remember
 from .lookahead import Search, alternatives, compare
 from .model import TrackingModel
 from .observations import FrameObservations, Observations
@@ -61,7 +61,7 @@ class Engine:
         self._birth = Birth(model.body_length, float(np.log(model.births)), settings.gate)
         self._search = Search(settings.horizon, settings.gate, settings.most_nodes, model.acceleration**2)
         self._usual = model.body if model.detector == VISIBLE else None
-        self.live = LiveTracks.empty(len(rig), settings.window)
+        self.live = self._nobody = LiveTracks.empty(len(rig), settings.window)
         self.now = 0  # before the first frame there are no tracks, so that no gap is taken from it
         self.next_name = 0
         self.confirmed: set[int] = set()
@@ -153,7 +153,8 @@ class Engine:
     def _hypotheses(self, tracks: Predicted, frame: FrameObservations, free: Flags) -> tuple[Ints, Ints, Array]:
         """Return what these tracks may be in this frame: see `hypotheses.hypotheses`."""
         found = hypotheses(tracks, frame.readings, free, self._beliefs, self.settings.gate)
-        add_pair_odds(found[2], found[1], frame.pair_row, frame.pair_odds)
+        if len(frame.pair_odds.begin):
+            add_pair_odds(found[2], found[1], frame.pair_row, frame.pair_odds)
         return found
 
     def _decide(
@@ -167,7 +168,7 @@ class Engine:
     ) -> None:
         """Choose for all confirmed tracks at once; fills their rows of the choice."""
         s = self.settings
-        tracks = predicted.of(who)
+        tracks = predicted if len(who) == len(self.live) else predicted.of(who)
         calm = self._hypotheses(tracks, frame, np.ones(len(frame), bool))
         options = self._with_darts(tracks, calm, frame, elapsed)
         owner, sets, value, dart = options
@@ -206,7 +207,7 @@ class Engine:
         """Add what tracks may be if they darted: for those whose calm prediction leaves a view unexplained."""
         owner, sets, value = calm
         dart = np.zeros(len(owner))
-        views = (sets[_best_each(owner, value, len(tracks.state))] >= 0).sum(1)
+        views = (sets[best_each(owner, value, len(tracks.state))] >= 0).sum(1)
         poor = np.flatnonzero(views < (tracks.found > 0.5).sum(1))
         if not len(poor) or self.settings.dart_share <= 0:
             return owner, sets, value, dart
@@ -214,16 +215,19 @@ class Engine:
             darted = tracks.of(poor)
             self._widen(darted.cov, np.arange(len(poor)), np.full(len(poor), scale), elapsed)
             more_owner, more_sets, more = self._hypotheses(darted, frame, np.ones(len(frame), bool))
-            real = (more_sets >= 0).sum(1) >= 2  # one view alone does not prove a dart
-            more_owner = poor[more_owner[real]]
-            owner = np.concatenate([owner, more_owner])
-            sets = np.concatenate([sets, more_sets[real]])
-            value = np.concatenate([value, more[real] + np.log(share * self.settings.dart_share)])
-            dart = np.concatenate([dart, np.full(len(more_owner), scale)])
-            views[more_owner] = 2
+            real = np.flatnonzero((more_sets >= 0).sum(1) >= 2)  # one view alone does not prove a dart
+            if len(real):
+                more_owner = poor[more_owner[real]]
+                owner = np.concatenate([owner, more_owner])
+                sets = np.concatenate([sets, more_sets[real]])
+                value = np.concatenate([value, more[real] + np.log(share * self.settings.dart_share)])
+                dart = np.concatenate([dart, np.full(len(more_owner), scale)])
+                views[more_owner] = 2
             poor = poor[views[poor] < 2]  # a flight is supposed where nothing else explains two views
             if not len(poor):
                 break
+        if len(owner) == len(calm[0]):
+            return owner, sets, value, dart
         order = np.argsort(owner, kind="stable")
         return owner[order], sets[order], value[order], dart[order]
 
@@ -259,13 +263,13 @@ class Engine:
 
     def _widen(self, cov: Array, rows: Ints, scale: Array, elapsed: int) -> None:
         """Add to rows of covariances (K, 6, 6) what darts of this scale (R,) can do in the last frame, in place."""
-        for k, times in zip(rows[scale > 0], scale[scale > 0], strict=True):
-            add_dart(cov[k], (times * self.model.dart) ** 2 * elapsed)
+        for k in np.flatnonzero(scale > 0):
+            add_dart(cov[rows[k]], (scale[k] * self.model.dart) ** 2 * elapsed)
 
     def _follow(self, who: Ints, frame: FrameObservations, predicted: Predicted, free: Flags, choice: Choice) -> None:
         """Let every candidate take what is best for it; fills their rows of the choice."""
         owner, sets, value = self._hypotheses(predicted.of(who), frame, free)
-        chosen = _best_each(owner, value, len(who))
+        chosen = best_each(owner, value, len(who))
         nothing = value[np.searchsorted(owner, np.arange(len(who)))]
         count = (sets[chosen] >= 0).sum(1)
         alone = count < 2  # a single view follows any detection; it is no evidence
@@ -275,27 +279,15 @@ class Engine:
 
     def _remember(self, frame: FrameObservations, choice: Choice) -> None:
         """Keep score, window and the last look of each track in each view."""
-        live, readings = self.live, frame.readings
-        hit = choice.members >= 0
-        unseen = ~hit.any(1)
-        live.score += choice.weight
-        np.maximum(live.best, live.score, out=live.best)
-        live.last[~unseen] = readings.number
-        live.debt[unseen] -= choice.weight[unseen]
-        live.debt[hit.sum(1) >= 2] = 0.0
-        t, c = np.nonzero(hit)
-        d = choice.members[t, c]
-        live.memory_size[t, c], live.memory_axis[t, c] = readings.log_size[d], readings.axis[d]
-        live.memory_frame[t, c] = readings.number
-        rows, gain = frame.rows(choice.members), hit * choice.gain[:, None]
-        for column, last in ((live.window_rows, rows), (live.window_gain, gain)):
-            column[:, :-1] = column[:, 1:]
-            column[:, -1] = last
+        live, seen = self.live, frame.readings
+        look = Memory(live.memory_size, live.memory_axis, live.memory_frame, live.window_rows, live.window_gain)
+        life = Life(live.last, live.score, live.best, live.debt)
+        remember(choice.members, choice.weight, choice.gain, seen, frame.start, life, look)
 
     def _births(self, frame: FrameObservations, free: Flags, members: Ints) -> LiveTracks:
         """Candidates from detections that no confirmed track took, unless a candidate holds the same pair."""
         s, views, readings = self.settings, len(self.rig), frame.readings
-        none = LiveTracks.empty(views, s.window)
+        none = self._nobody
         if free.sum() < 2:
             return none
         found = self._first_sightings(frame, free, members)
@@ -366,12 +358,13 @@ class Engine:
         """Let tracks die, drop doubles, and confirm candidates that a whole window bears out."""
         s, live = self.settings, self.live
         quiet = self.now - live.last
-        spread = np.sqrt(np.einsum("kii->k", live.cov[:, :3, :3]))
+        spread = np.sqrt(live.cov[:, 0, 0] + live.cov[:, 1, 1] + live.cov[:, 2, 2])
         lost = (quiet > s.max_age) | (live.debt > s.most_debt) | (spread > s.most_spread * self.model.body_length)
         failed = (live.score < live.best - s.most_loss) | (quiet > s.candidate_age)
         alive = np.where(live.confirmed, ~lost, ~failed)
         candidate = np.flatnonzero(~live.confirmed & alive)
-        alive[candidate[duplicates(members[candidate], live.score[candidate])]] = False
+        if len(candidate):
+            alive[candidate[duplicates(members[candidate], live.score[candidate])]] = False
         self.live = live = live.take(alive)
         old = self.now - live.born + 1 >= s.window
         if (~live.confirmed & old).any():
@@ -400,10 +393,3 @@ class Engine:
         alive = np.ones(len(live), bool)
         alive[candidate[~chosen & old[candidate]]] = False
         self.live = live.take(alive)
-
-
-def _best_each(owner: Ints, value: Array, count: int) -> Ints:
-    """Return the best hypothesis (T,) of each owner."""
-    order = np.lexsort((-value, owner))
-    best: Ints = order[np.searchsorted(owner[order], np.arange(count))]
-    return best

@@ -231,6 +231,20 @@ def _empty(members: Ints) -> bool:
 
 
 @kernel
+def best_each(owner: Ints, value: Array, count: int) -> Ints:
+    """Return the best hypothesis (T,) of each of ``count`` owners (H,), which ascend; of equal ones the first."""
+    best = np.empty(count, np.int64)
+    last = -1
+    for h in range(owner.shape[0]):
+        if owner[h] != last:
+            last = owner[h]
+            best[last] = h
+        elif value[h] > value[best[last]]:
+            best[last] = h
+    return best
+
+
+@kernel
 def add_pair_odds(value: Array, sets: Ints, start: int, pairs: PairOdds) -> None:
     """Add to value (H,), in place, the pair odds within sets (H, C) of detections, from row ``start``; -1 for none.
 

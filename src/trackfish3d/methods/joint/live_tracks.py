@@ -1,13 +1,12 @@
 """Living tracks, and what happened to them in a frame."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from ...core.compiled import kernel
+from .arguments import Array, Flags, Ints, Readings
 
 
 @dataclass(eq=False)
@@ -92,3 +91,62 @@ class FrameLog:
     state: Array
     cov: Array
     weight: Array
+
+
+class Life(NamedTuple):
+    """Columns of living tracks that tell how sure they are: `LiveTracks` has them, and arrays are shared."""
+
+    last: Ints
+    score: Array
+    best: Array
+    debt: Array
+
+
+class Memory(NamedTuple):
+    """Columns of living tracks that tell how they looked, and what they took: arrays are shared with `LiveTracks`."""
+
+    size: Array
+    axis: Array
+    frame: Ints
+    rows: Ints
+    gain: Array
+
+
+@kernel
+def remember(
+    members: Ints, weight: Array, gain: Array, readings: Readings, start: int, life: Life, memory: Memory
+) -> None:
+    """Keep score, window and the last look of each track in each view, in place.
+
+    Parameters
+    ----------
+    members : (T, C) detections of the frame that tracks took, or -1.
+    weight : (T,) log-likelihood ratio of each.
+    gain : (T,) share of each detection.
+    readings : detections of the frame.
+    start : row of its first one in the recording.
+    life, memory : what is known of the tracks.
+    """
+    last, score, best, debt = life
+    size, axis, frame, rows, gains = memory
+    log_size, angle, number = readings.log_size, readings.axis, readings.number
+    for t in range(members.shape[0]):
+        score[t] += weight[t]
+        best[t] = max(best[t], score[t])
+        for w in range(rows.shape[1] - 1):
+            for c in range(rows.shape[2]):
+                rows[t, w, c], gains[t, w, c] = rows[t, w + 1, c], gains[t, w + 1, c]
+        seen, now = 0, rows.shape[1] - 1
+        for c in range(members.shape[1]):
+            d = members[t, c]
+            rows[t, now, c], gains[t, now, c] = -1, 0.0
+            if d >= 0:
+                seen += 1
+                size[t, c], axis[t, c], frame[t, c] = log_size[d], angle[d], number
+                rows[t, now, c], gains[t, now, c] = d + start, gain[t]
+        if seen:
+            last[t] = number
+        else:
+            debt[t] -= weight[t]
+        if seen >= 2:
+            debt[t] = 0.0

@@ -116,19 +116,24 @@ def widened(covariance: Array, information: Array, memory: Memory, offset: float
     information (N, 3, 3) : of each row's own detections; offset : share of their variance that stays; base : their
     variance, in the noise that was supposed.
     """
-    gain, turned = _gains(covariance, information)
+    return _wider(_gains(covariance, information), memory, offset, base)
+
+
+def _wider(gains: tuple[Array, Array], memory: Memory, offset: float, base: float) -> Array:
+    """Do as `widened` with what `_gains` found."""
+    gain, turned = gains
     wider = gain * _growth(np.clip(gain, 0.0, 1.0), memory, base) + base * offset
     out: Array = np.einsum("nik,nk,njk->nij", turned, wider, turned)
     return out
 
 
-def velocity_variance(paths: Trajectories, information: Array, memory: Memory, base: float) -> Array:
-    """(N,) variances of velocities along an axis, world^2 a frame^2, when errors last so.
+def velocity_variance(paths: Trajectories, gains: tuple[Array, Array], memory: Memory, base: float) -> Array:
+    """(N,) variances of velocities along an axis, world^2 a frame^2, when errors last so; gains: `_gains` of positions.
 
     What stays does not move. What fades slowly moves little, but is let through. Most of the error is motion that the
     smoother takes away: how restless that is, the tracks themselves show (`restlessness`).
     """
-    gain, turned = _gains(paths.cov[:, :3, :3], information)
+    gain, turned = gains
     inside = np.linalg.solve(turned, paths.cov[:, 3:, 3:])
     moving = np.einsum("nkk->nk", np.linalg.solve(turned, inside.transpose(0, 2, 1)))
     motion = _STEADY * restlessness(paths, gain, turned, memory, base)
@@ -208,10 +213,11 @@ def lasting_errors(obs: Observations, paths: Trajectories, lines: Lines, body_le
     outlined = np.where(paths.members >= 0, np.isfinite(obs.axis[paths.members]), False).any(1)
     along = np.where(outlined, lean.supposed(cameras), lean.along)
     information = _everywhere(paths, information)
-    found = widened(paths.cov[:, :3, :3], information, memory, memory.supposed(cameras), lean.base)
+    gains = _gains(paths.cov[:, :3, :3], information)
+    found = _wider(gains, memory, memory.supposed(cameras), lean.base)
     shift = np.einsum("ni,nj->nij", ahead, ahead) / max(cameras, 1)
     shift[enough] = np.einsum("nci,ncj->nij", point, point)
-    velocity = velocity_variance(paths, information, memory, lean.base)
+    velocity = velocity_variance(paths, gains, memory, lean.base)
     return found + along[:, None, None] * shift, np.sqrt(velocity)
 
 

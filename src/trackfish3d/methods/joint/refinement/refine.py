@@ -68,6 +68,7 @@ def refine(
     if len(obs.tracklet):
         paths = ToolTracks(obs, paths).torn()
     paths = smoothed(rig, obs, pins.enforce(paths), model, settings)
+    known = None
     for _ in range(_MOST_ROUNDS):
         forth, back = filter_both(rig, obs, paths, model)
         swaps = pins.allowed(paths, _swaps(obs, paths, forth, back, model, settings))
@@ -85,14 +86,15 @@ def refine(
                 joins.append((int(name[j]), int(paths.frame[last[i]]), int(paths.frame[first[j]])))
             if not np.isfinite(strength).any():
                 if settings.animals is None or len(first) <= settings.animals or 2.0 * prior > _MOST_PRIOR:
+                    known = forth, back
                     break
                 prior *= 2.0
                 continue
             paths = fill(paths.renamed(np.repeat(name, np.diff(paths.begin))), settings.fill_gap)
         paths = smoothed(rig, obs, paths, model, settings)
     if (held := pins.enforce(paths)) is not paths:
-        paths = smoothed(rig, obs, held, model, settings)
-    return judged(rig, obs, paths, model, settings, joins, come_and_go, pins)
+        paths, known = smoothed(rig, obs, held, model, settings), None
+    return judged(rig, obs, paths, model, settings, joins, come_and_go, pins, known)
 
 
 def judged(
@@ -104,9 +106,13 @@ def judged(
     joins: list[tuple[int, int, int]],
     come_and_go: bool,
     pins: Pins = NONE,
+    known: tuple[Filtered, Filtered] | None = None,
 ) -> Refined:
-    """Return finished tracks with what is doubtful about them; ``joins`` and the rest as in `Refined`."""
-    forth, back = filter_both(rig, obs, paths, model)
+    """Return finished tracks with what is doubtful about them; ``joins`` and the rest as in `Refined`.
+
+    known : `filter_both` of these paths, where that was done before.
+    """
+    forth, back = filter_both(rig, obs, paths, model) if known is None else known
     swaps = _swaps(obs, paths, forth, back, model, settings)
     scores = link_scores(paths, forth, back, model, settings)
     borders = find_borders(rig, paths, forth[2], back[2])
