@@ -15,6 +15,7 @@ from numba import njit
 
 from ....core.compiled import KERNEL, helper, inner
 from ....maths.kalman import copy_state, predict
+from ..arguments import Array
 from ..kernels import TAIL_SCALE, TAIL_SHARE, absorb_quickly
 from .filtering import begin_state
 
@@ -116,7 +117,7 @@ def _views(i, lines, u, v, r, members, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _moved(cov, t, q):  # type: ignore[no-untyped-def]
+def _moved(cov: Array, t: float, q: float) -> tuple[float, float, float, float, float, float]:
     """Covariance of a position ``t`` frames after a state of covariance (6, 6): 00, 11, 22, 01, 02, 12."""
     more = q * t * t * t / 3.0
     p00 = cov[0, 0] + 2.0 * t * cov[0, 3] + t * t * cov[3, 3] + more
