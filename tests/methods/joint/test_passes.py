@@ -12,6 +12,7 @@ from trackfish3d.methods.joint.live_tracks import LiveTracks
 from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.passes.combining import combined, common_rows
+from trackfish3d.methods.joint.passes.ending import best_stretches, ended
 from trackfish3d.methods.joint.passes.turning import Course, going_back, mirrored, turned_back
 from trackfish3d.methods.joint.passes.worth import worth
 from trackfish3d.methods.joint.refinement.trajectories import Trajectories
@@ -111,6 +112,14 @@ class TestTurning:
         np.testing.assert_allclose(back.state[0, :3] + back.state[0, 3:], live.state[0, :3])
         np.testing.assert_allclose(back.state[0, 3:], -live.state[0, 3:])
         assert back.memory_frame.tolist() == [[first - 1, first - 6]]  # one frame before the first, and five more
+
+    def test_a_track_that_two_views_hardly_showed_is_not_known_at_the_turn(self):
+        two = _two_live()
+        two.confirmed[:] = True
+        two.window_rows[1, 1:8, 0] = -1  # seven frames of twelve with one view
+        live = LiveTracks.empty(2, 12).join(two)
+        back = going_back(live, Course(np.arange(51), np.zeros(52, np.int64), None, np.zeros(0, int)))
+        assert back.name.tolist() == [7]
 
 
 def _two_live():
@@ -219,6 +228,32 @@ class TestWorth:
         part = whole.take(whole.name < 3)
         assert value[whole.name == 3].sum() > 0
         assert worth(rig, obs, part, known, JointSettings()).sum() < value.sum()
+
+
+class TestEnding:
+    def test_a_track_begins_when_its_animal_comes(self):
+        """Nothing was detected of it before; its neighbours, of which views miss some, stay as they are."""
+        missed = np.zeros((30, 4, 2), bool)
+        missed[:10, 0] = missed[3:5, 1, 0] = missed[12:14, 2] = True
+        rig, detections, rows, position = school(missed=missed)
+        known = model(rig, NOISE, ACCELERATION)
+        obs = Observations.of(rig, detections, known)
+        paths = reading(rig, detections, known, rows, position, np.tile(np.arange(4), (30, 1)))
+        assert len(paths.name) == 120
+        shorter, value = ended(rig, obs, paths, known, JointSettings())
+        assert len(value) == len(shorter.name) == 110
+        first = [shorter.frame[b] for b in shorter.begin[:-1]]
+        assert sorted(first) == [0, 0, 0, 10]
+        assert value.sum() > worth(rig, obs, paths, known, JointSettings()).sum()
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_the_best_stretch_is_the_best_of_all(self, seed):
+        value = np.random.default_rng(seed).normal(0.2, 1.0, 12)
+        kept = np.flatnonzero(best_stretches(value, np.array([0, 12])))
+        value[0] = max(value[0], 0.0)
+        assert (np.diff(kept) == 1).all()
+        best = max(value[a:b].sum() for a in range(12) for b in range(a + 1, 13))
+        assert value[kept].sum() == pytest.approx(best)
 
 
 class TestReading:

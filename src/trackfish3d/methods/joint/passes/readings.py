@@ -21,8 +21,8 @@ from ..refinement.depth import seen_in_depth
 from ..refinement.trajectories import Trajectories
 from ..settings import JointSettings
 from .combining import combined
+from .ending import ended
 from .turning import Course, going_back, turned_back
-from .worth import worth
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -65,7 +65,7 @@ def read(
     stopped, passes = engine.stopped, 1
     if best is None or not torn(best, course, settings.window):
         return Reading(best, passes, stopped, False)
-    value = worth(rig, course.obs, best, model, settings)
+    best, value = ended(rig, course.obs, best, model, settings)
     ways = (course, course.turned())
     gaining = True
     while gaining and passes < settings.passes:
@@ -134,12 +134,12 @@ def likelier(
     other : another reading.
     model, settings : of the recording, and of the method.
     """
-    pair = [best, (other, worth(rig, obs, other, model, settings))]
+    pair = [best, ended(rig, obs, other, model, settings)]
     pair.sort(key=lambda reading: -float(reading[1].sum()))
     (one, value), (two, other_value) = pair
     both, knots = combined(one, two, value, other_value)
     if knots:
-        together = worth(rig, obs, both, model, settings)
+        both, together = ended(rig, obs, both, model, settings)
         if together.sum() > value.sum():
             return both, together
     return one, value

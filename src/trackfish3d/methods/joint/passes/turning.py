@@ -13,6 +13,7 @@ from ..refinement.trajectories import Trajectories
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SHOWN = 0.5  # share of the last frames of a window in which two views must show an animal that is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,12 +83,16 @@ def mirrored(state: Array, cov: Array) -> tuple[Array, Array]:
 def going_back(live: LiveTracks, course: Course) -> LiveTracks:
     """Return confirmed tracks as they are one frame before the turned recording begins.
 
+    Of a track that two views hardly showed of late, nobody knows whether its animal is still there: if it is, it is
+    found again.
+
     Parameters
     ----------
     live : tracks after the last frame.
     course : the recording that they went through, or the same turned.
     """
-    live = live.take(live.confirmed)
+    shown = ((live.window_rows >= 0).sum(2) >= 2).mean(1) >= SHOWN
+    live = live.take(live.confirmed & shown)
     state, cov = mirrored(live.state, live.cov)
     state[:, :3] -= state[:, 3:]
     return replace(
