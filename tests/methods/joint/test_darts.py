@@ -5,7 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tests.kernels import opened
 from trackfish3d.cameras.triangulation import triangulate_ml
+from trackfish3d.maths.kalman import predict
+from trackfish3d.methods.joint.kernels import absorb_quickly
 from trackfish3d.methods.joint.method import Joint
 from trackfish3d.methods.joint.observations import Observations
 from trackfish3d.methods.joint.refinement import darts
@@ -168,3 +171,49 @@ def test_an_animal_that_darts_while_a_view_misses_it_is_not_lost(seed):
         mine = (tracks.track == tracks.track[np.argmin(off)]) & (tracks.frame >= 50) & (tracks.frame < 75)
         assert mine.sum() == 25
         assert off[mine & (tracks.views == 2)].max() < 0.3  # one view alone does not tell where a dart leads
+
+
+def spread(rng, count):
+    """Covariances (N, 6, 6) of positions and velocities, of very different sizes."""
+    root = rng.normal(size=(count, 6, 6)) * np.exp(rng.uniform(-4, 1, (count, 1, 1)))
+    return root @ root.transpose(0, 2, 1)
+
+
+def test_no_sequence_is_likelier_than_what_its_kind_of_step_is_at_most():
+    """Else one that belongs into the beam would be given up; where nothing is off, a calm one is nearly as likely."""
+    rng = np.random.default_rng(3)
+    highest, density = opened(darts._highest), opened(darts._density)
+    variance = np.array([1e-4, 1e-2, 1.0])
+    reached = []
+    for floor, more in zip(spread(rng, 300), spread(rng, 300), strict=True):
+        views = rng.normal(size=(3, 9)) * np.append([3.0, 3.0, 1.0], np.full(6, 30.0))
+        views[:, 2] = np.exp(rng.uniform(-1, 2, 3))
+        at, t, state = rng.normal(size=3), float(rng.integers(1, 4)), rng.normal(scale=0.05, size=6)
+        most = np.empty((3, 4))
+        highest(floor, t, variance, views, 3, most)
+        for k in range(3):
+            for cov in (floor, floor + more):
+                assert density(state, cov, t, variance[k], -np.inf, at, views, 3, most[k]) <= most[k, 0] + 1e-6
+        views[:, :2] = 0.0
+        state[:3] = at - t * state[3:]
+        reached.append(density(state, floor, t, variance[0], -np.inf, at, views, 3, most[0]) - most[0, 0])
+    assert max(reached) <= 1e-6
+    assert np.median(reached) > -0.3
+
+
+def test_no_sequence_is_surer_than_what_calm_steps_and_good_detections_leave():
+    rng = np.random.default_rng(4)
+    least, take, move = opened(darts._least), opened(absorb_quickly), opened(predict)
+    for floor, cov in zip(spread(rng, 40), spread(rng, 40), strict=True):
+        cov = floor + cov * rng.integers(0, 2)
+        for _ in range(6):
+            views = rng.normal(size=(3, 9)) * np.append([5.0, 5.0, 1.0], np.full(6, 30.0))
+            views[:, 2] = np.exp(rng.uniform(-1, 2, 3))
+            t, q = float(rng.integers(1, 4)), 1e-3
+            least(floor, t, q, views, 3)
+            state, x0 = np.zeros((1, 6)), np.zeros(3)
+            move(state, cov[None], np.array([t]), q * rng.choice([1.0, 30.0]))
+            for u, v, square, *J in views:
+                r, J = square**0.5, np.array(J).reshape(2, 3)
+                take(state[0], cov, x0, np.zeros(2), J, u, v, r, r, 6, np.empty((6, 2)))
+            assert np.linalg.eigvalsh(cov - floor).min() > -1e-9 * np.trace(cov)
