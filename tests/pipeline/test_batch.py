@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from scipy.stats import mannwhitneyu
 import trackfish3d as tf
 from trackfish3d.cli.app import main
 from trackfish3d.core.errors import InputError
-from trackfish3d.core.lock import locked
+from trackfish3d.core.lock import LOCK, locked
 from trackfish3d.methods.result import Result
 from trackfish3d.pipeline.batch.batch import batch, states
 from trackfish3d.pipeline.batch.dask_cluster import QueueSettings, queue_cluster
@@ -81,6 +82,22 @@ def test_a_recording_that_fails_is_named_and_the_others_go_on(schools, copy, cap
     assert said[-1] == "2 done, 3 failed, 3 -"
     assert not (copy / "gone").exists()
     assert {k: v for k, v in sums(schools / "serial").items() if k.startswith("r2")}.items() <= sums_of(copy / "r2")
+
+
+def test_status_tells_who_works_on_a_recording_and_why_one_cannot_begin(schools, copy, capsys):
+    left = '{"pid": %d, "host": "%s", "since": 0, "command": "track"}'
+    (copy / "r2" / LOCK).write_text(left % (2**22 + 1, socket.gethostname()))  # of a process that was killed
+    asked = ["batch", str(copy / "*"), str(copy / "gone"), "--steps", "check,track", "--status"]
+    with locked(copy / "r1"), pytest.raises(SystemExit) as stop:
+        main(asked)
+    said = capsys.readouterr().out.splitlines()
+    assert stop.value.code == 0
+    waits = ["waiting"] * 2
+    assert [line.split()[1:] for line in said[1:5]] == [waits, ["running", "waiting"], waits, waits]
+    assert f"r1 check running: process {os.getpid()} on " in said[5]
+    assert "gone check cannot begin: " in said[6]
+    assert "is no recording, or is gone" in said[6]
+    assert len(said) == 8
 
 
 def sums_of(folder):

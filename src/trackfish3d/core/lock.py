@@ -53,6 +53,37 @@ def locked(folder: str | Path) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
+def holder(folder: str | Path) -> str | None:
+    """Who works on a folder, in words, as far as its lock tells; None where nobody does. Nothing is locked or written.
+
+    Of a process on another machine only the lock is known, which stays behind where it was killed.
+
+    Parameters
+    ----------
+    folder : that may be worked on.
+    """
+    try:
+        with (Path(folder) / LOCK).open(encoding="utf-8") as file:
+            said = json.loads(file.read())
+            if said["host"] == socket.gethostname() and not _alive(int(said["pid"])):
+                return None
+            return _owner(file)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _alive(pid: int) -> bool:
+    if sys.platform == "win32":  # pragma: no cover  # a signal there would end it
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
+
+
 def _command() -> str:
     return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:200]
 

@@ -142,6 +142,10 @@ def _show(board: Board) -> None:
     for outcome in [*board.wrong, *board.failed]:
         word = "failed" if outcome.state == "failed" else "look"
         console.print(f"{outcome.folder} {outcome.step} {word}: {outcome.line}", style=_STYLES[word])
+    for outcome in board.going:
+        console.print(f"{outcome.folder} {outcome.step} running: {outcome.line}")
+    for outcome in board.held:
+        console.print(f"{outcome.folder} {outcome.step} cannot begin: {outcome.line}", style=_STYLES["look"])
     console.print(", ".join(f"{n} {state}" for state, n in board.counts.items()))
 
 

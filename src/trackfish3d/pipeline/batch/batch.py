@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import InputError
+from ...core.lock import holder
 from ...core.settings import make_settings
 from ...methods.registry import DEFAULT_METHOD
 from .board import Board
@@ -165,7 +166,7 @@ def refuse_early(jobs: Sequence[Job], work: Work) -> None:
 
 
 def states(recordings: Sequence[str | Path], manifest: str | Path | None, work: Work) -> Board:
-    """Return the states of a batch, by the files alone.
+    """Return the states of a batch, by the files alone: what is done, worked on, and what cannot begin and why.
 
     Parameters
     ----------
@@ -176,8 +177,13 @@ def states(recordings: Sequence[str | Path], manifest: str | Path | None, work: 
     jobs = find_jobs(recordings, manifest)
     board = Board(jobs, work)
     for job in jobs:
+        who, next_ = holder(job.folder), True
         for step in work.steps_of(job):
             state, line = state_of(job, work, step)
+            if state == "waiting":
+                if who is not None and next_:
+                    state, line = "running", who
+                line, next_ = line if next_ else "", False  # what the step before it will make is not missing
             board.end(Outcome(job.folder, step, state, line))
     return board
 

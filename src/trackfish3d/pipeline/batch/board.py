@@ -102,6 +102,16 @@ class Board:
         """Steps that were done and found something wrong with the data, in the order of the recordings."""
         return self._those("wrong")
 
+    @property
+    def held(self) -> list[Outcome]:
+        """Steps that cannot begin, each with the reason, in the order of the recordings."""
+        return [outcome for outcome in self._those("waiting") if outcome.line]
+
+    @property
+    def going(self) -> list[Outcome]:
+        """Steps that others work on, each with who does, in the order of the recordings."""
+        return self._those("running")
+
     def _those(self, state: State) -> list[Outcome]:
         place = {job.folder: k for k, job in enumerate(self.jobs)}
         return sorted((o for o in self.outcomes if o.state == state), key=lambda o: place[o.folder])
