@@ -1,5 +1,6 @@
 """Poses become detections: DeepLabCut's and SLEAP's files, written by pandas and sleap-io themselves."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -175,3 +176,43 @@ def test_tracks_of_two_files_are_never_one(tmp_path: Path) -> None:
     assert not one & other
     again = Detections.from_table(back.to_table(), back.cameras)
     np.testing.assert_array_equal(again.tracklet, back.tracklet)
+
+
+def test_results_of_a_whole_film_in_one_file(tmp_path: Path) -> None:
+    """``[json.loads(r.to_json()) for r in results]``: a list for each frame, an empty one where nothing was found."""
+    data = poses(2)
+    data[4] = np.nan
+    columns = ("x", "y", "visible")
+    frames = [
+        [
+            {"name": "fish", "confidence": 0.9, "keypoints": {k: a[:, j].tolist() for j, k in enumerate(columns)}}
+            for a in np.nan_to_num(frame)
+            if a.any()
+        ]
+        for frame in data
+    ]
+    path = tmp_path / "top.json"
+    path.write_text(json.dumps(frames))
+    back = read_detections({"top": path}, RIG)
+    assert back.parts is not None
+    assert sorted(set(back.frame.tolist())) == [f for f in range(len(data)) if f != 4]
+    check(read_detections({"top": path}, RIG, keypoint="part_1", box_size=5), data, 1, first=0)
+
+
+def test_visibility_of_coco_annotations_that_have_a_score_of_their_own(tmp_path: Path) -> None:
+    data = poses(1)
+    seen = np.isfinite(data).all(-1)
+    data[..., 2] = np.where(seen, 1.0, np.nan)
+    flags = np.where(seen, np.where(np.arange(3) == 1, 1.0, 2.0), 0.0)
+    annotations = [
+        {
+            "id": f + 1, "image_id": f + 3, "category_id": 1, "score": 0.9, "bbox": [10, 10, 50, 50],
+            "keypoints": np.column_stack([np.nan_to_num(data[f, 0, :, :2]), flags[f, 0]]).ravel().tolist(),
+        }
+        for f in range(len(data))
+    ]  # fmt: skip
+    images = [{"id": f + 3, "file_name": f"top_{f + 3}.png"} for f in range(len(data))]
+    categories = [{"id": 1, "name": "fish", "keypoints": PARTS, "skeleton": []}]
+    whole = {"images": images, "annotations": annotations, "categories": categories}
+    (tmp_path / "top.json").write_text(json.dumps(whole))
+    check(read_detections({"top": tmp_path / "top.json"}, RIG, keypoint="body", box_size=5), data, 1)

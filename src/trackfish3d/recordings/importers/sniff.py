@@ -7,6 +7,8 @@ from ...core.errors import InputError
 from ...core.reading.dialect import dialect_of, encoding_of
 from ..storage import is_number
 
+_ULTRALYTICS = re.compile(r"\[[\s\[\],]*\{[^\[]*\"keypoints\"\s*:\s*\{")  # lists of COCO have a list there
+_PEOPLE = re.compile(r"\{[^\[]*\"people\"\s*:")
 _PIXELS = re.compile(r"\s*pt\d+_cam\d+_[XY]\s*")
 
 
@@ -36,7 +38,7 @@ def sniff(path: Path) -> str:
         return "movement"
     text = head.decode(encoding_of(head), errors="replace").lstrip()
     if text[:1] in ("{", "["):
-        return "coco"
+        return "openpose" if _ULTRALYTICS.match(text) or _PEOPLE.match(text) else "coco"
     dialect = dialect_of(text)
     first = [name.strip().strip('"') for name in dialect.cells(text.split("\n", 1)[0])]
     if first[0] == "scorer":

@@ -29,6 +29,7 @@ def keypoint_detections(
     camera : (N,) of each.
 
     A visibility of 0 means not seen, 1 (covered) and 2 (visible) are a score of 1; results have scores in its place.
+    Annotations may have a score of their own: where nothing but 0, 1 and 2 is there, it is visibility all the same.
     """
     flat = [np.array(a.get("keypoints") or [], dtype=np.float64) for a in kept]
     count = max(len(v) for v in flat) // 3
@@ -42,7 +43,9 @@ def keypoint_detections(
         if len(v):
             values[row] = v.reshape(-1, 3)
     values[~(values[..., 2] > 0)] = np.nan
-    labels = isinstance(data, dict) and not any("score" in a for a in kept)
+    third = values[..., 2][np.isfinite(values[..., 2])]
+    flags = bool(np.isin(third, (1, 2)).all() and (third == 2).any())
+    labels = flags or (isinstance(data, dict) and not any("score" in a for a in kept))
     score = np.where(np.isfinite(values[..., 2]), 1.0, np.nan) if labels else values[..., 2]
     own = np.array([int(a.get("track_id", -1)) for a in kept], dtype=np.int64)
     tracklet = own if (own >= 0).any() else None

@@ -1,4 +1,4 @@
-"""A folder of JSON files, one for each frame: OpenPose's people, or Ultralytics' pose results."""
+"""JSON files, one for each frame: OpenPose's people, or Ultralytics' pose results, which may also be in one file."""
 
 import json
 from pathlib import Path
@@ -42,11 +42,12 @@ _BODY_25 = (
 
 
 def read_frame_json(file: DetectionFile) -> Detections:
-    """Read a folder of ``*.json``; a file's frame is the last number of its name.
+    """Read a folder of ``*.json``; a file's frame is the last number of its name, unless it holds a list of frames.
 
     A file holds ``{"people": [{"pose_keypoints_2d": [x, y, c, ...]}]}`` (OpenPose) or a list of results with
-    ``{"keypoints": {"x": [...], "y": [...], "visible": [...]}}`` (Ultralytics). 25 parts are OpenPose's BODY_25, 17 are
-    COCO's; others are called ``part_0`` and so on. A point at (0, 0) with a score of 0 was not seen.
+    ``{"keypoints": {"x": [...], "y": [...], "visible": [...]}}`` (Ultralytics), or a list of such lists, one for each
+    frame from 0 on. 25 parts are OpenPose's BODY_25, 17 are COCO's; others are called ``part_0`` and so on. A point at
+    (0, 0) with a score of 0 was not seen.
     """
     paths = sorted(file.path.rglob("*.json")) if file.path.is_dir() else [file.path]
     if not paths:
@@ -56,17 +57,12 @@ def read_frame_json(file: DetectionFile) -> Detections:
     points: list[np.ndarray] = []
     tracks: list[int] = []
     for path in paths:
-        found = _instances(file, path)
-        frame = last_number(path.stem.removesuffix("_keypoints"))
-        if frame is None:
-            raise file.fail(f"{path.name} has no frame number in its name")
-        if not found:
-            continue
-        camera = _camera(file, path)
-        frames += [frame] * len(found)
-        cameras += [camera] * len(found)
-        points += [parts for parts, _ in found]
-        tracks += [track for _, track in found]
+        for frame, found in _frames(file, path):
+            camera = _camera(file, path)
+            frames += [frame] * len(found)
+            cameras += [camera] * len(found)
+            points += [parts for parts, _ in found]
+            tracks += [track for _, track in found]
     if not points:
         raise file.fail("shows nobody in any frame")
     count = len(points[0])
@@ -81,19 +77,34 @@ def read_frame_json(file: DetectionFile) -> Detections:
     return detections_from_poses(file, Poses(names, *where, cube[..., :2], cube[..., 2], tracklet=tracklet))
 
 
-def _instances(file: DetectionFile, path: Path) -> list[tuple[np.ndarray, int]]:
-    """Parts (K, 3) x, y, score of each instance of a file, and the number of its 2D track, -1 for none."""
+_Instance = tuple[np.ndarray, int]
+
+
+def _frames(file: DetectionFile, path: Path) -> list[tuple[int, list[_Instance]]]:
+    """Frames of a file that show somebody, with the instances of each."""
     try:
         data = json.loads(read_text(path))
-        if isinstance(data, dict) and isinstance(data.get("people"), list):
-            return [
-                (_flat(p["pose_keypoints_2d"]), _track(np.ravel(p.get("person_id") or -1)[0])) for p in data["people"]
-            ]
-        if isinstance(data, list):
-            return [(_columns(result["keypoints"]), _track(result.get("track_id", -1))) for result in data]
+        if isinstance(data, list) and data and all(isinstance(results, list) for results in data):
+            whole = list(enumerate(_instances(results) for results in data))
+        else:
+            whole = [(-1, _instances(data))]
     except (ValueError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
         raise file.fail(f"{path.name}: unusable ({type(error).__name__}: {str(error)[:100]})") from None
-    raise file.fail(f"{path.name}: holds neither OpenPose's people nor a list of results with keypoints")
+    if whole[0][0] < 0:
+        number = last_number(path.stem.removesuffix("_keypoints"))
+        if number is None:
+            raise file.fail(f"{path.name} has no frame number in its name")
+        whole = [(number, whole[0][1])]
+    return [(frame, found) for frame, found in whole if found]
+
+
+def _instances(data: Any) -> list[_Instance]:
+    """Parts (K, 3) x, y, score of each instance of a frame, and the number of its 2D track, -1 for none."""
+    if isinstance(data, dict) and isinstance(data.get("people"), list):
+        return [(_flat(p["pose_keypoints_2d"]), _track(np.ravel(p.get("person_id") or -1)[0])) for p in data["people"]]
+    if isinstance(data, list):
+        return [(_columns(result["keypoints"]), _track(result.get("track_id", -1))) for result in data]
+    raise ValueError("neither OpenPose's people nor a list of results with keypoints")
 
 
 def _track(number: Any) -> int:
