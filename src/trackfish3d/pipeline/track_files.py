@@ -1,6 +1,8 @@
 """A recording's detections to its files of tracks; a long one section by section, and a stopped one goes on."""
 
 import json
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -11,20 +13,21 @@ from pydantic import BaseModel
 from .. import __version__
 from ..core.files import digest, remove_folder, write_json
 from ..core.progress import Progress, silent
-from ..core.resume import key_of, open_work
+from ..core.resume import Journal, key_of, open_work
 from ..methods.base import Method
 from ..methods.joint.long.outcome import total
-from ..methods.joint.long.sections import WHOLE, Survey
+from ..methods.joint.long.sections import WHOLE, Looked, Survey
 from ..methods.joint.long.windows import Piece
 from ..methods.joint.method import Joint
 from ..methods.result import Result
 from ..methods.suspects import Suspect
-from ..recordings import Recording, Tracks, write_table
+from ..recordings import Detections, Recording, Tracks, write_table
 from ..recordings.parts_file import FILE as PARTS
 from ..recordings.storage import ROWS_PER_GROUP, read_table
 from .tracking import with_poses
 
 WORK = ".track"  # folder of a long run that is under way
+KEPT_EVERY = 20.0  # seconds after which it is kept how far the look through a recording has come
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def _track_long(recording: Recording, method: Joint, progress: Progress, rows: i
     journal = open_work(work, key)
     pieces = partial(recording.iter_detections, rows)
     seen = journal.facts("survey", key)
-    survey = method.survey(recording.rig, pieces) if seen is None else Survey(**seen)
+    survey = _looked_through(recording, method, pieces, journal, key) if seen is None else Survey(**seen)
     run = method.long_run(recording.rig, pieces, survey)
     if run is None or survey is None:
         remove_folder(work)
@@ -137,6 +140,22 @@ def _track_long(recording: Recording, method: Joint, progress: Progress, rows: i
     path = result.save_beside(recording)
     remove_folder(work)
     return Tracked(path, totals.summary, result.notes, result.suspects, method.settings, totals.points)
+
+
+def _looked_through(
+    recording: Recording, method: Joint, pieces: Callable[[int], Iterator[Detections]], journal: Journal, key: str
+) -> Survey | None:
+    """Look through a recording, and go on where an earlier look was stopped."""
+    known = journal.facts("looked", key)
+    kept = time.monotonic()
+
+    def keep(so_far: Looked) -> None:
+        nonlocal kept
+        if time.monotonic() - kept >= KEPT_EVERY:
+            journal.note("looked", key, **asdict(so_far))
+            kept = time.monotonic()
+
+    return method.survey(recording.rig, pieces, None if known is None else Looked(**known), keep)
 
 
 def _part(work: Path, number: int) -> Path:

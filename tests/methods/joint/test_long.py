@@ -147,6 +147,34 @@ def test_a_resumed_run_reads_no_row_group_before_the_section_it_is_in(school, sh
     assert max(first for first, _ in read) > 0.5 * FRAMES
 
 
+def test_a_look_through_a_recording_that_was_stopped_goes_on(school, short_sections, tmp_path, monkeypatch):
+    monkeypatch.setattr("trackfish3d.recordings.recording.ROWS_PER_GROUP", 300)
+    monkeypatch.setattr(track_files, "KEPT_EVERY", 0.0)
+    rec = copy_of(school, tmp_path)
+    rec.write_detections(iter([rec.detections]))
+    plain, read, most = Recording.iter_detections, [], [0.8 * FRAMES]
+
+    def stopping(self, rows, first=-(2**62)):
+        for piece in plain(self, 200, first):
+            read.append(int(piece.frame[0]))
+            if read[-1] > most[0]:
+                raise KeyboardInterrupt
+            yield piece
+
+    method = make_method("joint", {})
+    whole = method.survey(rec.rig, lambda first: plain(rec, 500, first))
+    monkeypatch.setattr(Recording, "iter_detections", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        track_files.track_into(Recording.open(rec.folder), method)
+    read.clear()
+    most[0] = FRAMES
+    monkeypatch.setattr(type(method), "long_run", lambda self, rig, pieces, known: found.append(known))
+    found = []
+    track_files.track_into(Recording.open(rec.folder), method)
+    assert vars(found[0]) == vars(whole)
+    assert min(read) in [begin for begin, _, _ in whole.sections[1:]]  # not from the recording's first on
+
+
 def test_frames_are_found_by_the_index_of_row_groups_whatever_clocks_the_cameras_have(school, tmp_path, monkeypatch):
     monkeypatch.setattr("trackfish3d.recordings.recording.ROWS_PER_GROUP", 200)
     rec = copy_of(school, tmp_path)

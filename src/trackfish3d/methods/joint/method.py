@@ -12,7 +12,6 @@ from ...cameras.rig import CameraRig
 from ...core.progress import Progress, silent
 from ...recordings import whole_frames
 from ...recordings.detections import Detections
-from ...recordings.recording import FIRST
 from ...recordings.tracks import Tracks
 from ..base import Method
 from ..result import Result
@@ -23,7 +22,7 @@ from .fit.canonical import Canonical
 from .fit.initialise import first_model, initial_model
 from .long.long_run import LongRun
 from .long.outcome import CLOSED, OPEN, STOPPED, number_note, total
-from .long.sections import SECTION, WHOLE, Survey, cut, survey
+from .long.sections import SECTION, WHOLE, Looked, Survey, survey
 from .observations import Observations
 from .parts.mending import mended
 from .passes.readings import read
@@ -133,7 +132,13 @@ class Joint(Method):
             model=long.world.model(long.model),
         )
 
-    def survey(self, rig: CameraRig, pieces: Callable[[int], Iterator[Detections]]) -> Survey | None:
+    def survey(
+        self,
+        rig: CameraRig,
+        pieces: Callable[[int], Iterator[Detections]],
+        so_far: Looked | None = None,
+        keep: Callable[[Looked], None] | None = None,
+    ) -> Survey | None:
         """Look through a recording before it is tracked in sections; None where it must be tracked as a whole.
 
         So are recordings with a region, and those with what people or a network said of them.
@@ -143,11 +148,13 @@ class Joint(Method):
         rig : the cameras.
         pieces : gives detections anew at every call, from a frame on, in whole frames, ascending, as many at once as it
             likes.
+        so_far : where a stopped look goes on.
+        keep : is told before each section how far it is.
         """
         s = self.settings
         if self.pins or s.model is not None or s.region is not None or len(rig) < self.min_cameras:
             return None
-        return survey(rig, cut(pieces(FIRST)))
+        return survey(rig, pieces, so_far, keep)
 
     def long_run(
         self, rig: CameraRig, pieces: Callable[[int], Iterator[Detections]], known: Survey | None

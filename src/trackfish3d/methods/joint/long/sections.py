@@ -1,6 +1,6 @@
 """A recording cut into sections, always at the same frames, however much of it is read at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ....cameras.rig import CameraRig
 from ....recordings.detections import Detections
+from ....recordings.recording import FIRST
 from ...doubles import MOSTLY, copies, same_camera
 from ..fit.canonical import Canonical, camera_order, looks
 from ..model import TrackingModel
@@ -80,27 +81,56 @@ class Survey:
     twice: bool
 
 
-def survey(rig: CameraRig, sections: Iterable[Section]) -> Survey:
+@dataclass
+class Looked:
+    """How far a look through a recording has come; plain values, so that they can be kept.
+
+    Attributes
+    ----------
+    next : first frame of the section that comes next.
+    sums : `canonical.looks` (3, C) of the sections before it.
+    again : (C,) detections of each camera that another one has, too.
+    rows, frames, sections : as of `Survey`.
+    """
+
+    next: int
+    sums: list[list[float]]
+    again: list[float]
+    rows: int
+    frames: int
+    sections: list[list[int]]
+
+
+def survey(
+    rig: CameraRig,
+    pieces: Callable[[int], Iterable[Detections]],
+    so_far: Looked | None = None,
+    keep: Callable[[Looked], None] | None = None,
+) -> Survey:
     """Look through a recording once.
 
     Parameters
     ----------
     rig : its cameras.
-    sections : all of them.
+    pieces : gives detections from a frame on, in whole frames, ascending.
+    so_far : where a stopped look goes on.
+    keep : is told before each section how far it is; what it is given changes afterwards.
     """
-    sums, again = np.zeros((3, len(rig))), np.zeros(len(rig))
-    frames = rows = 0
-    begins: list[list[int]] = []
-    for section in sections:
+    at = so_far or Looked(FIRST, np.zeros((3, len(rig))).tolist(), [0.0] * len(rig), 0, 0, [])
+    sums, again = np.array(at.sums), np.array(at.again)
+    for section in cut(pieces(at.next), at.rows):
         found = section.detections
-        begins.append([int(found.frame[0]), rows, frames])
+        at.next, at.sums, at.again = int(found.frame[0]), sums.tolist(), again.tolist()
+        if keep is not None:
+            keep(at)
+        at.sections.append([at.next, at.rows, at.frames])
         sums += looks(rig, found)
         again += np.bincount(found.camera[copies(found)], minlength=len(rig))
-        frames += len(found.frames)
-        rows += len(found)
+        at.frames += len(found.frames)
+        at.rows += len(found)
     alike = any(same_camera(rig, a, b) for b in range(len(rig)) for a in range(b))
     twice = alike or bool((again > 0.5 * MOSTLY * sums[0]).any())
-    return Survey(camera_order(sums).tolist(), frames, rows, begins, twice)
+    return Survey(camera_order(sums).tolist(), at.frames, at.rows, at.sections, twice)
 
 
 @dataclass(frozen=True, eq=False)
