@@ -83,7 +83,7 @@ cameras, 1920 x 1080, H.264. *first*: `background` alone. *again*: after a secon
 expect. Recall and precision of masks (IoU 0.5, every second frame, any fish of which a pixel is visible), tracks by
 `joint` with default settings, gate 1.0; *simulated*: tracks from the simulated detector, which sees true masks. *ms*:
 CPU time a view, decoding included, one thread, mean of the three views. Schools are edition:scene:offset; constants
-were chosen on train schools. [Difficult films](difficult.md).
+were chosen on train schools. [Difficult films](difficult.md). [A detector taught by second looks](taught.md).
 
 One school a size tells little. Rows of 1:test3:0, 1:test4:0 and 2:test3:0 were made before `joint` let several animals
 share a detection. Before that, of the same first masks, MOTA went from 87.2 to 82.1 on 2:test4:0 and from 67.2 to 79.6

@@ -1,10 +1,11 @@
 """The taught detector beside the background detector, on films of schools that were drawn: masks and CPU time.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_taught.py --out docs/results/film [--work FOLDER] [--schools NAMES]
-        [--frames 100] [--steps 1200] [--seed 0]
+        [--frames 100] [--steps 1200] [--seed 0] [--weights FILE]
 
 Each school teaches a network of its own, from its films alone, and the end of the films is held back: only there are
-masks compared. Schools are named as in bench_film.py; one that is not run again keeps what taught.json holds.
+masks compared. With --weights nothing is taught, and what another recording was taught is measured. Schools are named
+as in bench_film.py; one that is not run again keeps what taught.json holds.
 """
 
 import argparse
@@ -35,7 +36,8 @@ Made by `python benchmarks/bench_taught.py --out docs/results/film`. Films as in
 three views. `taught` learnt from the first four fifths of each school's own films, by masks of a second look; compared
 are the masks of every second frame of the last fifth with those drawn (IoU 0.5, every fish of which a pixel is
 visible), and the CPU time of a view, decoding included, one thread. *By itself*: recall and precision that the command
-reports without truth, against a second look. Schools with `train` were tuned on, those with `test` are only reported.
+reports without truth, against a second look; empty where weights were given (`--weights`). Schools with `train` were
+tuned on, those with `test` are only reported.
 
 | school | fish | detector | recall | precision | merged | ms | by itself: recall | precision |
 |---|---:|---|---:|---:|---:|---:|---:|---:|
@@ -58,24 +60,28 @@ def look(school: Filmed, ready: dict[str, Detector], first: int) -> tuple[dict[s
 
 
 def measure(school: Filmed, settings: TaughtSettings) -> dict[str, Any]:
-    """Teach a school, and compare."""
+    """Teach a school where there are no weights, and compare."""
     videos = {name: school.video(name) for name in school.rig.names}
-    start = time.process_time()
-    taught = teach(school.recording, settings, videos)
-    seconds = time.process_time() - start
-    said = read_json(school.folder / FOLDER / SAID)["held_out"]
-    network, plain = Network(taught.weights), prepared(school)
+    out: dict[str, Any] = {"fish": school.fish}
+    weights, said = settings.weights, {}
+    if weights is None:
+        start = time.process_time()
+        taught = teach(school.recording, settings, videos)
+        out |= {"teaching_s": time.process_time() - start, "lines": taught.lines}
+        weights, said = taught.weights, read_json(school.folder / FOLDER / SAID)["held_out"]
+    network, plain = Network(weights), prepared(school)
     both: dict[str, dict[str, Detector]] = {"background": copy.deepcopy(plain), "taught": {}}
     for name, finder in plain.items():
         assert isinstance(finder, BackgroundDetector)
         both["taught"][name] = TaughtDetector.like(finder, network)
-    out: dict[str, Any] = {"fish": school.fish, "teaching_s": seconds, "lines": taught.lines}
     first = round((1 - settings.held_out) * videos[school.rig.names[0]].count)
     for name, ready in both.items():
         masks, ms = look(school, ready, first)
-        agree = said[name]
-        own = agree["alike"] / max(agree["animals"], 1), agree["alike"] / max(agree["seen"], 1)
-        out[name] = {"masks": masks, "ms": ms, "by_itself": own}
+        out[name] = {"masks": masks, "ms": ms}
+        if name in said:
+            agree = said[name]
+            own = agree["alike"] / max(agree["animals"], 1), agree["alike"] / max(agree["seen"], 1)
+            out[name]["by_itself"] = own
     return out
 
 
@@ -85,13 +91,15 @@ def write_report(out: Path, results: dict[str, Any]) -> None:
     for name, entry in sorted(results["schools"].items()):
         for detector in ("background", "taught"):
             e = entry[detector]
-            m, (recall, precision) = e["masks"], e["by_itself"]
+            m = e["masks"]
+            recall, precision = (f"{value:.3f}" for value in e["by_itself"]) if "by_itself" in e else ("", "")
             lines.append(
                 f"| {name} | {entry['fish']} | {detector} | {m['recall']:.3f} | {m['precision']:.3f} "
-                f"| {m['lost']['merged']} | {e['ms']:.1f} | {recall:.3f} | {precision:.3f} |"
+                f"| {m['lost']['merged']} | {e['ms']:.1f} | {recall} | {precision} |"
             )
-    seconds = [e["teaching_s"] for e in results["schools"].values()]
-    lines += ["", f"Teaching took {min(seconds):.0f} to {max(seconds):.0f} CPU s a school, first look included."]
+    seconds = [e["teaching_s"] for e in results["schools"].values() if "teaching_s" in e]
+    if seconds:
+        lines += ["", f"Teaching took {min(seconds):.0f} to {max(seconds):.0f} CPU s a school, first look included."]
     (out / "taught.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -103,13 +111,14 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=100)
     parser.add_argument("--steps", type=int, default=TaughtSettings().steps)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--weights", type=Path, help="what another recording was taught")
     arguments = parser.parse_args()
     for folder in (arguments.out, arguments.work):
         folder.mkdir(parents=True, exist_ok=True)
     stored = arguments.out / "taught.json"
     results = json.loads(stored.read_text()) if stored.is_file() else {"schools": {}}
     results["frames"] = arguments.frames
-    settings = TaughtSettings(steps=arguments.steps, seed=arguments.seed)
+    settings = TaughtSettings(steps=arguments.steps, seed=arguments.seed, weights=arguments.weights)
     for name in filter(None, SETS.get(arguments.schools, arguments.schools.split(","))):
         results["schools"][name] = measure(filmed(arguments.work, name, arguments.frames), settings)
         write_json(stored, results)

@@ -7,6 +7,8 @@ import pytest
 
 from trackfish3d.core.errors import InputError
 from trackfish3d.core.progress import silent
+from trackfish3d.detection.background.appearance import Appearance
+from trackfish3d.detection.background.ellipse_tracker import EllipseTracker
 from trackfish3d.detection.base import FrameDetections
 from trackfish3d.detection.masks.blobs import Blob
 from trackfish3d.detection.masks.outlines import blob_from_mask, overlap
@@ -17,6 +19,10 @@ from trackfish3d.detection.taught.mixing import SHOWN, Batch, make_batch
 from trackfish3d.detection.taught.verdict import Agreement, Verdict
 
 from .worlds import ellipse
+
+LOOK = Appearance(
+    smallest=20, typical=130, largest=200, longest=9, major=6, minor=2, fill=0.85, level=160, side=0, gap=1, close=1
+)
 
 
 def told_of(masks: list[np.ndarray]) -> np.ndarray:
@@ -222,6 +228,23 @@ def test_the_verdict_counts_what_agrees_with_a_second_look() -> None:
     assert "taught is better than" in verdict.lines()[0]
     assert not Verdict(verdict.background, verdict.taught).better
     assert "--detector background" in Verdict(verdict.background, verdict.taught).lines()[1]
+
+
+def test_blobs_are_claimed_by_the_animals_that_were_there() -> None:
+    tracker = EllipseTracker()
+    level = np.full((60, 80), 160, np.uint8)
+    for _ in range(4):
+        tracker.step([blob(20, 20, 10, 4, 0.0), blob(44, 20, 10, 4, 0.0)], level, LOOK)
+    both = np.zeros((60, 80), bool)
+    for u in (24.0, 40.0):
+        both |= ellipse((80, 60), u, 20, 10, 4, 0.0)
+    merged = blob_from_mask(both)
+    assert merged is not None
+    before = tracker.mean.copy()
+    assert tracker.claims([blob(60, 50, 10, 4, 0.0), merged]).tolist() == [0, 2]
+    assert tracker.claims([]).tolist() == []
+    assert np.array_equal(tracker.mean, before)  # asking changes nothing
+    assert EllipseTracker().claims([merged]).tolist() == [0]
 
 
 def test_a_batch_is_what_the_network_takes() -> None:

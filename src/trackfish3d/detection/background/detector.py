@@ -84,7 +84,7 @@ class BackgroundDetector(Detector):
         blobs, level, clear = self.stands_out(picture, self.memory.boxes(apart) if s.split else None)
         found = blobs
         if s.split:
-            pieces = self.divide(picture, blobs, level)
+            pieces = self.divide(picture, blobs, level, apart)
             pieces = pieces if appearance.weak else join_pieces(pieces, level, appearance)
             found = self.memory.step(pieces, level, appearance, clear, apart)
             found = found if appearance.weak else complete(found, level, appearance)
@@ -93,7 +93,7 @@ class BackgroundDetector(Detector):
         found = [b for b in found if appearance.believes(b)]
         return FrameDetections.from_masks(found, appearance.score(found))
 
-    def divide(self, picture: Picture, blobs: list[Blob], level: NDArray[np.uint8]) -> list[Blob]:
+    def divide(self, picture: Picture, blobs: list[Blob], level: NDArray[np.uint8], apart: int) -> list[Blob]:
         """Divide blobs by what can be seen in them, before they are divided by what was seen a moment ago: not at all.
 
         Parameters
@@ -101,6 +101,7 @@ class BackgroundDetector(Detector):
         picture : that they are of.
         blobs : what stands out.
         level : (H, W) deviations.
+        apart : frames since the last picture.
         """
         return blobs
 

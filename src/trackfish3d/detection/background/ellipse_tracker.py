@@ -60,6 +60,20 @@ class EllipseTracker:
     def boxes(self, frames: int) -> None:
         """Nothing: these animals stir wherever they are."""
 
+    def claims(self, blobs: list[Blob], frames: int = 1) -> NDArray[np.int64]:
+        """Return (B,) how many animals that are known well claim each blob of the next frame.
+
+        Parameters
+        ----------
+        blobs : of the frame, undivided.
+        frames : since the last.
+        """
+        before, self.mean = self.mean, self.mean + frames * self.velocity
+        overlap = self._overlaps(blobs)
+        self.mean = before
+        known = (self.alone >= _GROWN_UP) & overlap.any(0)
+        return np.bincount(overlap[:, known].argmax(0), minlength=len(blobs)) if len(blobs) else np.zeros(0, np.int64)
+
     def step(
         self, blobs: list[Blob], level: NDArray[np.uint8], appearance: Appearance, clear: float = 0, frames: int = 1
     ) -> list[Blob]:

@@ -21,6 +21,7 @@ DOUBTFUL = 255
 _WARM, _TAKEN, _APART = 6, 4, 2  # frames of a stretch that are watched, taken, and from one taken to the next
 STRETCH = _WARM + _TAKEN * _APART
 """Frames of a stretch."""
+_BEFORE = 24  # frames before a stretch that a detector by itself watches: it tells animals apart by where they were
 _MARGIN = 10  # cells by which animals are off the middle of their cut-out, at most
 _INSIDE = 0.5  # share of a cell's pixels that make it an animal's
 _WHOLE = 0.85  # visible share from which an animal may be laid over others
@@ -175,5 +176,6 @@ def first_look(detector: BackgroundDetector, video: Video, start: int) -> dict[i
     start : first frame of the stretch.
     """
     detector.forget()
-    seen = {p.number: detector.see(p) for p in video.at(range(start, min(start + STRETCH, video.count)))}
+    stretch = range(max(start - _BEFORE, 0), min(start + STRETCH, video.count))
+    seen = {p.number: detector.see(p) for p in video.at(stretch)}
     return {n: seen[n] for n in taken_frames(video, start) if n in seen}

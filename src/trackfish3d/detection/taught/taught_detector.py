@@ -11,6 +11,7 @@ from ...core.errors import InputError
 from ...media.video import Picture, Video
 from ..background.appearance import Appearance
 from ..background.detector import BackgroundDetector
+from ..background.ellipse_tracker import EllipseTracker
 from ..background.settings import BackgroundSettings
 from ..background.split import looks_single
 from ..learned.onnx import open_session, require_onnxruntime
@@ -65,7 +66,10 @@ class TaughtDetector(BackgroundDetector):
         self.ready()
         weights: Path = self.settings.weights
         self._network = Network(weights, threads)
-        return super().prepare(video, threads)
+        notes = super().prepare(video, threads)
+        if self.appearance.weak:
+            notes.append(f"{video.path.name}: animals hardly differ from the background; the network is not asked")
+        return notes
 
     @classmethod
     def like(cls, prepared: BackgroundDetector, network: "Network") -> "TaughtDetector":
@@ -81,19 +85,25 @@ class TaughtDetector(BackgroundDetector):
         out._network = network
         return out
 
-    def divide(self, picture: Picture, blobs: list[Blob], level: NDArray[np.uint8]) -> list[Blob]:
+    def divide(self, picture: Picture, blobs: list[Blob], level: NDArray[np.uint8], apart: int) -> list[Blob]:
         """Divide blobs that do not look like one animal, as the network says.
+
+        Where several animals were a moment ago, what they looked like then tells more than the network. Bodies that
+        are laid over animals which hardly differ from the background divide blobs by themselves.
 
         Parameters
         ----------
         picture : that they are of.
         blobs : what stands out.
         level : (H, W) deviations.
+        apart : frames since the last picture.
         """
         appearance = self.appearance
+        if not isinstance(self.memory, EllipseTracker):
+            return blobs
         out: list[Blob] = []
-        for blob in blobs:
-            if looks_single(blob, appearance):
+        for blob, known in zip(blobs, self.memory.claims(blobs, apart).tolist(), strict=True):
+            if known > 1 or looks_single(blob, appearance):
                 out.append(blob)
             else:
                 out += self._network.divide(picture.grey, self.background.now, level, blob, appearance)
