@@ -1,7 +1,7 @@
 """The taught detector beside the background detector, on films of schools that were drawn: masks and CPU time.
 
     OMP_NUM_THREADS=1 python benchmarks/bench_taught.py --out docs/results/film [--work FOLDER] [--schools NAMES]
-        [--frames 100] [--steps 1200] [--seed 0] [--weights FILE]
+        [--frames 100] [--steps 1200] [--seed 0] [--weights FILE --taught-by NAME]
 
 Each school teaches a network of its own, from its films alone, and the end of the films is held back: only there are
 masks compared. With --weights nothing is taught, and what another recording was taught is measured. Schools are named
@@ -91,10 +91,11 @@ def write_report(out: Path, results: dict[str, Any]) -> None:
     for name, entry in sorted(results["schools"].items()):
         for detector in ("background", "taught"):
             e = entry[detector]
-            m = e["masks"]
+            m, by = e["masks"], entry.get("taught_by") if detector == "taught" else None
             recall, precision = (f"{value:.3f}" for value in e["by_itself"]) if "by_itself" in e else ("", "")
+            told = f"{detector}, weights of {by}" if by else detector
             lines.append(
-                f"| {name} | {entry['fish']} | {detector} | {m['recall']:.3f} | {m['precision']:.3f} "
+                f"| {name} | {entry['fish']} | {told} | {m['recall']:.3f} | {m['precision']:.3f} "
                 f"| {m['lost']['merged']} | {e['ms']:.1f} | {recall} | {precision} |"
             )
     seconds = [e["teaching_s"] for e in results["schools"].values() if "teaching_s" in e]
@@ -112,6 +113,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=TaughtSettings().steps)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--weights", type=Path, help="what another recording was taught")
+    parser.add_argument("--taught-by", default="another school", help="which, for the table")
     arguments = parser.parse_args()
     for folder in (arguments.out, arguments.work):
         folder.mkdir(parents=True, exist_ok=True)
@@ -121,6 +123,8 @@ def main() -> None:
     settings = TaughtSettings(steps=arguments.steps, seed=arguments.seed, weights=arguments.weights)
     for name in filter(None, SETS.get(arguments.schools, arguments.schools.split(","))):
         results["schools"][name] = measure(filmed(arguments.work, name, arguments.frames), settings)
+        if arguments.weights is not None:
+            results["schools"][name]["taught_by"] = arguments.taught_by
         write_json(stored, results)
         write_report(arguments.out, results)
         print(name, results["schools"][name], flush=True)

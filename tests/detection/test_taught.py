@@ -177,7 +177,7 @@ def test_the_file_is_the_network_and_small() -> None:
 def test_a_file_that_was_not_taught_here_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     from trackfish3d.detection.taught.onnx_file import write_network
-    from trackfish3d.detection.taught.taught_detector import Network
+    from trackfish3d.detection.taught.taught_detector import MADE_BY, Network
 
     zeros = {"head.weight": np.zeros((3, 2, 1, 1), np.float32), "head.bias": np.zeros(3, np.float32)}
     empty = {
@@ -189,6 +189,10 @@ def test_a_file_that_was_not_taught_here_is_refused(tmp_path: Path) -> None:
     path.write_bytes(write_network({**empty, **zeros}, {"made_by": "somebody"}))
     with pytest.raises(InputError, match="was not taught by"):
         Network(path)
+    for strange in ({"made_by": MADE_BY}, {"made_by": MADE_BY, "reach": "8", "factor": "0"}):
+        path.write_bytes(write_network({**empty, **zeros}, strange))
+        with pytest.raises(InputError, match="was not taught by"):
+            Network(path)
     path.write_bytes(b"no network")
     with pytest.raises(InputError, match="cannot be loaded"):
         Network(path)

@@ -11,6 +11,8 @@ Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 MULTIPLE = 8  # cells that a side of the network's input is a multiple of: it halves three times
 CHANNELS = 2
+LARGEST = 8
+"""Pixels of a cell's side at most."""
 _WIDTH = 6.0  # cells across an animal
 _LEVELS, _DEVIATIONS = 32.0, 64.0  # levels, and quarters of a standard deviation, that count one
 _MOST = 4.0  # at most
@@ -23,7 +25,7 @@ def factor_of(minor: list[float]) -> int:
     ----------
     minor : deviation across an animal in each view, px; an ellipse is four of them wide.
     """
-    return int(np.clip(round(4 * float(np.median(minor)) / _WIDTH), 1, 8))
+    return int(np.clip(round(4 * float(np.median(minor)) / _WIDTH), 1, LARGEST))
 
 
 def show(grey: Bytes, background: Floats, level: Bytes, box: tuple[int, int, int, int], factor: int) -> Floats:

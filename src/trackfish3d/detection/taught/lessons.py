@@ -16,8 +16,8 @@ from .cells import CHANNELS, Floats, owners, show
 Bytes = NDArray[np.uint8]
 SIDE = 96
 """Cells of a cut-out's side."""
-DOUBTFUL = 255
-"""Owner of cells of which nobody knows."""
+DOUBTFUL, NAMED = 255, 250
+"""Owner of cells of which nobody knows, and the first number that no animal of a cut-out has."""
 _WARM, _TAKEN, _APART = 6, 4, 2  # frames of a stretch that are watched, taken, and from one taken to the next
 STRETCH = _WARM + _TAKEN * _APART
 """Frames of a stretch."""
@@ -131,7 +131,7 @@ def lessons_of(video: Video, look: SecondLook, starts: list[int], factor: int, s
                 cells.append(show(picture.grey, background, level, box, factor).astype(np.float16))
                 owner.append(whose)
                 alone = visible[k] >= _WHOLE and not _touches(whose, k + 1)
-                single.append(k + 1 if alone and k + 1 < DOUBTFUL else 0)
+                single.append(k + 1 if alone and k + 1 < NAMED else 0)
     n = len(single)
     return Lessons(
         np.array(cells, np.float16).reshape(n, CHANNELS, SIDE, SIDE),
@@ -147,7 +147,7 @@ def _painted(masks: list[Blob], visible: NDArray[np.float64], shape: tuple[int, 
     for k, blob in enumerate(masks):
         h, w = blob.mask.shape
         there = out[blob.top : blob.top + h, blob.left : blob.left + w]
-        there[blob.mask > 0] = min(k + 1, DOUBTFUL) if np.isfinite(visible[k]) else DOUBTFUL
+        there[blob.mask > 0] = k + 1 if np.isfinite(visible[k]) and k + 1 < NAMED else DOUBTFUL
     return out
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .cells import CHANNELS, MULTIPLE, Floats
-from .lessons import DOUBTFUL, SIDE, Lessons
+from .lessons import DOUBTFUL, NAMED, SIDE, Lessons
 
 Bytes = NDArray[np.uint8]
 SHOWN = 64
@@ -21,7 +21,6 @@ _APART = 0.3  # of its larger side, deviation of an animal from the one that it 
 _FRAGMENT = 0.15  # of an animal's usual area, below which what is left of it has no middle
 _CONTRAST = 0.25  # by which contrast varies, either way
 _NOISE = 0.02  # of what cells show, added
-_FIRST_ADDED = 200  # owner of animals that are added
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ def _example(lessons: Lessons, wholes: NDArray[np.int64], rng: np.random.Generat
         for n in range(int(rng.choice(len(_ADDED), p=_ADDED))):
             other = int(rng.choice(wholes))
             mine = lessons.owner[other] == lessons.single[other]
-            _lay(*_flipped(lessons.cells[other].astype(np.float32), mine, rng), cells, owner, _FIRST_ADDED + n, rng)
+            _lay(*_flipped(lessons.cells[other].astype(np.float32), mine, rng), cells, owner, NAMED + n, rng)
     cells *= np.float32(1 + rng.uniform(-_CONTRAST, _CONTRAST))
     cells += np.float32(_NOISE) * rng.standard_normal(cells.shape, np.float32)
     way, middled = _middles(owner, _FRAGMENT * lessons.usual)

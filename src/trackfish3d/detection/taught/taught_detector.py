@@ -16,7 +16,7 @@ from ..background.settings import BackgroundSettings
 from ..background.split import looks_single
 from ..learned.onnx import open_session, require_onnxruntime
 from ..masks.blobs import Blob, split_labels
-from .cells import MULTIPLE, Floats, show
+from .cells import LARGEST, MULTIPLE, Floats, show
 from .decode import animals, label_pixels
 
 MADE_BY = "trackfish3d.taught"
@@ -47,8 +47,8 @@ class TaughtDetector(BackgroundDetector):
         weights: Path | None = self.settings.weights
         if weights is None:
             raise InputError(
-                "detector taught: has no weights; 'trackfish3d detect REC --detector taught' teaches them where REC "
-                "has tracks, and --weights FILE.onnx takes those of another recording of the same tank"
+                "detector taught: has no weights; 'trackfish3d detect REC --detector taught' teaches them, "
+                "and --weights FILE.onnx takes those of another recording of the same tank"
             )
         require_onnxruntime()
         if not weights.is_file():
@@ -122,9 +122,13 @@ class Network:
     def __init__(self, path: Path, threads: int = 1) -> None:
         self._session = open_session(path, "cpu", threads)
         facts = self._session.get_modelmeta().custom_metadata_map
-        if facts.get("made_by") != MADE_BY:
+        try:
+            ours = facts.get("made_by") == MADE_BY
+            self.reach, self.factor = (float(facts["reach"]), int(facts["factor"])) if ours else (0.0, 0)
+        except (KeyError, ValueError):
+            ours = False
+        if not ours or not 1 <= self.factor <= LARGEST or [p.name for p in self._session.get_inputs()] != ["cells"]:
             raise InputError(f"{path}: was not taught by 'trackfish3d detect --detector taught'")
-        self.reach, self.factor = float(facts["reach"]), int(facts["factor"])
 
     def tell(self, cells: Floats) -> Floats:
         """Return logit of an animal and the way to its middle, cells, (3, h, w) of what cells show (2, h, w)."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -201,7 +202,7 @@ def _read(path: Path, stamp: str) -> Lessons | None:
                 return None
             values: dict[str, Any] = {name: file[name] for name in Lessons.__dataclass_fields__}
             return Lessons(**{**values, "usual": float(values["usual"])})
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, BadZipFile):
         return None
 
 
