@@ -85,10 +85,10 @@ expect. Recall and precision of masks (IoU 0.5, every second frame, any fish of 
 CPU time a view, decoding included, one thread, mean of the three views. Schools are edition:scene:offset; constants
 were chosen on train schools. [Difficult films](difficult.md). [A detector taught by second looks](taught.md).
 
-One school a size tells little: three were wanted and are not run. All rows were made before bodies were laid over narrow
-blobs from one place, not three, where no flank is missing: that changes a few masks and costs less, so *ms* is too high.
-Rows of 1:test3:0, 1:test4:0 and 2:test3:0 were made before `joint` let several animals share a detection. Before that,
-of the same first masks, MOTA went from 87.2 to 82.1 on 2:test4:0 and from 67.2 to 79.6 on 1:thirty:0.
+One school a size tells little: three were wanted and are not run. All rows were made before bodies were laid over
+narrow blobs from one place, not three, where no flank is missing: that changes a few masks and costs less, so *ms* is
+too high. Rows of 1:test3:0, 1:test4:0 and 2:test3:0 were made before `joint` let several animals share a detection.
+Before that, of the same first masks, MOTA went from 87.2 to 82.1 on 2:test4:0 and from 67.2 to 79.6 on 1:thirty:0.
 
 Goals: masks 0.985 / 0.99 of 8 fish and 0.95 / 0.97 of 16, MOTA 99 and 98.5, 30 fish 93, 10 ms a view.
 """
