@@ -53,6 +53,20 @@ def test_a_mill_is_measured_in_the_units_of_its_columns():
     assert fish[0]["speed_median_cm_per_s"] == pytest.approx(speed, rel=0.02)
 
 
+@pytest.mark.parametrize("shift", [1, -57, 100_003])
+def test_what_frames_are_counted_from_changes_nothing_but_their_numbers(shift):
+    """Averages that began at multiples of their length judged the same animals otherwise from frame 1 than from 0."""
+    tracks = tracks_of(wandering(fish=5, frames=400), noise=0.03, missing=0.05)
+    found, tables = run(tracks)
+    moved, later = run(replace(tracks, frame=tracks.frame + shift))
+    for name in found.fish.column_names:
+        if name not in ("first_frame", "last_frame", "evidence"):
+            assert column(moved.fish, name) == pytest.approx(column(found.fish, name), rel=1e-6, nan_ok=True), name
+    for name in ("first_frame", "last_frame"):
+        assert (column(later["windows"], name) == column(tables["windows"], name) + shift).all()
+    assert column(later["windows"], "p") == pytest.approx(column(tables["windows"], "p"), rel=1e-6)
+
+
 def test_small_blocks_give_what_one_block_gives(monkeypatch):
     tracks = tracks_of(wandering(fish=5, frames=900), noise=0.03, missing=0.05, interpolated=0.05)
     whole, one = run(tracks)

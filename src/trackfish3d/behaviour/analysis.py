@@ -112,7 +112,7 @@ def analyse(
     margin = min(round(MARGIN_S * world.fps), 4 * BLOCK_FRAMES)
     _refuse_wild(found, plan, length + 2 * margin)
     sums = _Sums(plan)
-    for block, part in _measured(blocks(source, length, margin), plan, threads):
+    for block, part in _measured(blocks(source, length, margin, origin=found.first_frame), plan, threads):
         for name, table in (("points", part.points), ("group", part.group), ("bursts", part.bursts)):
             if sink is not None and table.num_rows:
                 sink(name, table)

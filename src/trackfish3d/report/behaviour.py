@@ -40,7 +40,7 @@ def figures_of(found: Behaviour, tracks: Path, raw: bool = False) -> dict[str, A
     plan = found.plan
     step = max(1, -(-len(found.bins) // COLUMNS))
     bins, group = _thinned(found.bins, step), _thinned(found.group_bins, step)
-    first = (found.first_bin + np.arange(len(bins)) * step) * plan.bin_frames
+    first = plan.first_frame + (found.first_bin + np.arange(len(bins)) * step) * plan.bin_frames
     column = {name: k for k, name in enumerate(BIN_COLUMNS)}
     return {
         "version": VERSION,

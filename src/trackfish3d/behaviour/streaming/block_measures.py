@@ -117,7 +117,7 @@ def _starts(block: Block, plan: Context, smoothed: Smoothed) -> Starts:
 def _bins(block: Block, plan: Context, values: dict[str, Array], there: Bools) -> tuple[Ints, Ints, Array]:
     """Averages over bins of `bin_frames`: number of the bin, track, and (R, len(BIN_COLUMNS)) values."""
     frame = block.frame[block.core]
-    number = frame // plan.bin_frames
+    number = plan.bin_of(frame)
     starts = np.flatnonzero(np.diff(number, prepend=number[0] - 1))
     floor = plan.slow_per_s
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -152,7 +152,7 @@ def _group_bins(plan: Context, group: pa.Table) -> tuple[Ints, Array]:
         f"hull_volume_{unit}3",
         "animals",
     )
-    number = group["frame"].to_numpy() // plan.bin_frames
+    number = plan.bin_of(group["frame"].to_numpy())
     if not len(number):
         return number, np.zeros((0, len(names)))
     starts = np.flatnonzero(np.diff(number, prepend=number[0] - 1))

@@ -52,11 +52,11 @@ class TrackSource:
         yield from iter_tracks(self.path, ("detection_",), ROWS)
 
 
-def blocks(source: TrackSource, length: int, margin: int, keep: Ints | None = None) -> Iterator[Block]:
+def blocks(source: TrackSource, length: int, margin: int, keep: Ints | None = None, origin: int = 0) -> Iterator[Block]:
     """Cut tracks into blocks of ``length`` frames, with up to ``margin`` frames more on either side.
 
-    Block borders are at multiples of ``length``; stretches without any point make no block. ``keep`` are the tracks
-    wanted, ascending; all without it.
+    Block borders are at multiples of ``length`` from frame ``origin`` on; stretches without any point make no block.
+    ``keep`` are the tracks wanted, ascending; all without it.
     """
     held: list[Tracks] = []
     begin: int | None = None
@@ -66,23 +66,23 @@ def blocks(source: TrackSource, length: int, margin: int, keep: Ints | None = No
             continue
         held.append(wanted)
         if begin is None:
-            begin = int(wanted.frame[0]) // length * length
+            begin = (int(wanted.frame[0]) - origin) // length * length + origin
         last = int(wanted.frame[-1])
         while begin is not None and last >= begin + length + margin:
             yield from _block(held, begin, length, margin)
-            held, begin = _rest(held, begin, length, margin)
+            held, begin = _rest(held, begin, length, margin, origin)
     while begin is not None and held:
         yield from _block(held, begin, length, margin)
-        held, begin = _rest(held, begin, length, margin)
+        held, begin = _rest(held, begin, length, margin, origin)
 
 
-def _rest(held: list[Tracks], begin: int, length: int, margin: int) -> tuple[list[Tracks], int | None]:
+def _rest(held: list[Tracks], begin: int, length: int, margin: int, origin: int) -> tuple[list[Tracks], int | None]:
     """Points that later blocks need, and where the next of them begins."""
     after = begin + length
     coming = [int(t.frame[np.searchsorted(t.frame, after)]) for t in held if t.frame[-1] >= after]
     if not coming:
         return [], None
-    begin = min(coming) // length * length
+    begin = (min(coming) - origin) // length * length + origin
     kept = [t.select(t.frame >= begin - margin) for t in held]
     return [t for t in kept if len(t)], begin
 

@@ -50,7 +50,12 @@ class Context:
         """Bins of a window that is judged: bins are whole frames, so they may be longer than was asked for."""
         return max(1, round(self.settings.anomaly.window_s * self.fps / self.bin_frames))
 
+    def bin_of(self, frame: Ints) -> Ints:
+        """Return the bin of frames: the first begins with the recording, whatever its frames are counted from."""
+        return np.asarray((frame - self.first_frame) // self.bin_frames)
+
     def frames_of(self, first_bin: Ints, last_bin: Ints) -> tuple[Ints, Ints]:
         """Return first and last frames of stretches of bins, within the frames that there are."""
-        first, last = first_bin * self.bin_frames, (last_bin + 1) * self.bin_frames - 1
+        first = self.first_frame + first_bin * self.bin_frames
+        last = self.first_frame + (last_bin + 1) * self.bin_frames - 1
         return np.maximum(first, self.first_frame), np.minimum(last, self.last_frame)
