@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import trackfish3d as tf
-from refine_claims import claims, draws_table
+from refine_claims import TRAIN, claims, draws_table
 from refine_moves import advice, advice_table, moves, moves_table
 from refine_synfish import SCENES, claims_table, late, synfish, synfish_table
 from refine_unposed import drones, drones_table, light, light_table
@@ -104,7 +104,7 @@ def page(results):
     lines = ["# Refine", "", "`python benchmarks/bench_refine.py` (sections one by one with `--only NAME`).", ""]
     if results.get("earlier"):
         lines += [
-            "Made by earlier code, before poses were adjusted ahead of tracking, and not run again: "
+            "Made by earlier code, whose standard deviations were others, and not run again: "
             f"{', '.join(results['earlier'])}. Never run: {', '.join(k for k in SECTIONS if k not in results)}.", "",
         ]  # fmt: skip
     keys = [key for key in ("points_0.2", "points_0.5", "masks_0.2", "masks_0.5") if key in results]
@@ -151,11 +151,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/results/refine.md"))
     parser.add_argument("--only", nargs="*", choices=list(SECTIONS))
-    parser.add_argument("--scenes", nargs="*", choices=SCENES, help="of sections of SynFish's test scenes")
+    parser.add_argument("--scenes", nargs="*", choices=SCENES + TRAIN, help="of sections of SynFish's scenes")
     options = parser.parse_args()
     for name in options.only or SECTIONS:
         done = []
-        chosen = {"scenes": options.scenes} if options.scenes and name.startswith(("points", "masks")) else {}
+        chosen = {"scenes": options.scenes} if options.scenes and name.startswith(("points", "masks", "claims")) else {}
         for row in SECTIONS[name](**chosen):
             print(row, flush=True)
             done.append(row)
