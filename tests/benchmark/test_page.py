@@ -55,6 +55,8 @@ def test_rows_of_a_second_detector_stand_beside_the_papers_second_detector(tmp_p
     assert "50.0 <span>(82.2)</span>" in html
     assert "- <span>(96.6)</span>" in html  # method paper was not run
     assert "<th>MOTA test2</th>" in html
+    assert "--second-detector" not in html
+    assert "--second-detector" in "".join(paper_tables.second_detector(Section("x"), []).parts)
     with pytest.raises(InputError, match="no recording of a test scene"):
         given_scenes(tmp_path)
     (tmp_path / "test3").mkdir()
