@@ -40,7 +40,7 @@ reports without truth, against a second look; empty where weights were given (`-
 tuned on, those with `test` are only reported.
 
 Whether a school's own weights beat `background` on test schools has not been measured. Weights of another school, which
-another rig filmed, do not: they are asked of few blobs, and the masks stay nearly the same.
+another rig filmed, do not: its masks stay nearly the same.
 
 | school | fish | detector | recall | precision | merged | ms | by itself: recall | precision |
 |---|---:|---|---:|---:|---:|---:|---:|---:|
